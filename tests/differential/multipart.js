@@ -1,5 +1,6 @@
-// Node's parser of forms with files (undici), with the input and output of multipart.c.
+// undici's parser of forms with files, which is Node's from version 20 on, with the input and output of multipart.c.
 "use strict";
+const { Response } = require(process.argv[2] + "/node_modules/undici");
 const hex = (bytes) => " " + Buffer.from(bytes).toString("hex");
 
 async function read(line) {

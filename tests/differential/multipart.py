@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Our parser of forms with files beside Node's (undici's formData) and Python's (email): of every body that ours takes, each of the two reads
+"""Our parser of forms with files beside undici's (Node's from version 20 on) and Python's (email): of every body that ours takes, each of the two reads
 the same fields and files, or refuses it. That ours refuses more is meant; it is only counted.
 
 usage: multipart.py MULTIPART_PROGRAM [--seed N] [--bodies N] [--show]
-Needs node (conf/need test).
+Needs node and npm (conf/need test).
 """
 import argparse
 import email.message
@@ -15,6 +15,9 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "e2e" / "lab")]
+from lab.servers import npm_modules
+
 NAMES = [b"a", b"currency", b"file", b"a b", b"a[]", b"\xc3\xa4", b"x%22y", b"filename", b"__proto__", b"0", b""]
 FILES = [b"a.txt", b"a b.png", b"", b"../a", b"\xc3\xa4.txt", b"a%0d%0ab", b"a,b", b"name=x"]
 TYPES = [b"text/plain", b"image/png", b"application/octet-stream", b"application/json", b"text/plain; charset=utf-8"]
@@ -132,7 +135,7 @@ def main():
     given = list(bodies(args.seed, args.bodies))
     lines = "".join(f"{t.hex()} {b.hex()}\n" for t, b in given)
     ours = subprocess.run([args.program], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
-    nodes = subprocess.run(["node", HERE / "multipart.js"], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
+    nodes = subprocess.run(["node", HERE / "multipart.js", npm_modules(HERE / "npm")], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(ours) == len(nodes) == len(given), (len(ours), len(nodes))
     taken = stricter = bad = 0
     both = {"node": 0, "email": 0}

@@ -1,5 +1,7 @@
 #include "tests/play/front/front_kit.h"
 
+#include "tests/play/clock.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +27,7 @@ void turn(struct stage *s)
 {
     assert_int_equal(loop_defer(s->l, stop, s->l), 0);
     assert_int_equal(loop_run(s->l), 0);
+    clock_turn();
 }
 
 void settle(struct stage *s)

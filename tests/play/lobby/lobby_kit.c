@@ -1,5 +1,7 @@
 #include "tests/play/lobby/lobby_kit.h"
 
+#include "tests/play/clock.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
@@ -19,6 +21,7 @@ void turn(void)
 {
     assert_int_equal(loop_defer(s->l, stage_stop, s->l), 0);
     assert_int_equal(loop_run(s->l), 0);
+    clock_turn();
 }
 
 void settle(void)
