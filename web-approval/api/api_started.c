@@ -151,8 +151,7 @@ void api_started(struct exchange *x)
 
 /* --- a start -------------------------------------------------------------------- */
 
-/* It may come up yet, and nobody would know. */
-static void not_wanted(struct desk *d, struct span name)
+void api_started_not_wanted(struct desk *d, struct span name)
 {
     struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_DESTROY, ++d->last_id) : NULL;
 
@@ -187,7 +186,7 @@ static void started(struct exchange *x, struct frame *f)
         api_checkpoint_forget(x->desk, s->from);
     if (msg_end(&m) != 0) {
         why = SPAN("the warden did not answer");
-        not_wanted(x->desk, span_str(s->name));
+        api_started_not_wanted(x->desk, span_str(s->name));
     }
     if (m.bad || !ok) {
         api_started_over(x->desk, span_str(s->name), s->generation);

@@ -40,7 +40,7 @@ struct task {
     struct span input, result;
     const char *error, *of; /* of: what broke its schema */
     unsigned how, code;     /* of its command */
-    bool noted;
+    bool noted, gone;       /* gone: its sandbox has ended, and nothing of it is left */
     struct schema_miss miss;
 };
 
@@ -145,6 +145,7 @@ static void gone(struct exchange *x)
     struct task *t = x->holds;
     struct jsonw w;
 
+    t->gone = true;
     note(x, t);
     if (t->error) {
         reply_failed(x, 502, t);
@@ -289,6 +290,8 @@ static void give_back(struct exchange *x)
 
     if (t->start.generation > 0)
         note(x, t);
+    if (t->start.generation > 0 && !t->gone)
+        api_started_not_wanted(x->desk, span_str(t->start.name));
     chore_drop(&t->chore);
     share_free(&t->share);
     kind_drop(&t->kind);

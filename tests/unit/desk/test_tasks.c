@@ -115,6 +115,7 @@ static void is_destroyed(void)
     assert_true(desk.held[SHARE_FOLLOW] == 1);
     end();
     assert_true(desk.held[SHARE_FOLLOW] == 0 && desk.shares == NULL);
+    assert_int_equal(sent_type, M_SANDBOX_ENDED); /* and nothing else is to be ended */
 }
 
 static bool was_sent(struct span what)
@@ -348,6 +349,21 @@ static void the_warden_ends_and_it_is_said(void **state)
     assert_int_equal(desk.held[SHARE_FOLLOW], 0);
 }
 
+/* Whatever else fails: its sandbox is told to end. */
+static void a_sandbox_is_not_left_when_nothing_can_be_asked(void **state)
+{
+    only_kind(OUTPUT);
+    to_its_result();
+    for (size_t i = 0; i < DESK_ASKS; i++)
+        desk.asks[i].id = UINT64_MAX;
+    exits(SB_EXITED, 0);
+    assert_true(x.status == 503 && says("too much is asked at once") && sent_type == M_SB_FILES);
+    memset(desk.asks, 0, sizeof(desk.asks));
+    end();
+    assert_int_equal(sent_type, M_SB_DESTROY);
+    assert_true(span_starts(span_from(dynbuf_span(&sent), 4), SPAN("sb-")));
+}
+
 /* One that runs keeps the schema that it began with. */
 static void a_reload_changes_what_comes(void **state)
 {
@@ -390,6 +406,7 @@ int main(void)
                                        cmocka_unit_test(a_long_input_is_given_as_it_is_taken),
                                        cmocka_unit_test(who_leaves_ends_it),
                                        cmocka_unit_test(the_warden_ends_and_it_is_said),
+                                       cmocka_unit_test(a_sandbox_is_not_left_when_nothing_can_be_asked),
                                        cmocka_unit_test(a_reload_changes_what_comes)};
     return cmocka_run_group_tests(tests, group_setup, no_kinds);
 }
