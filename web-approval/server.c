@@ -454,11 +454,22 @@ static struct client *client_new(struct door *d, int fd)
     return c;
 }
 
+/* The last quarter of the places is for tenants that hold next to none: one that takes what it can get keeps no other
+ * from being answered. */
+static bool adopts(const struct server *s, struct span tenant)
+{
+    size_t own = 0;
+
+    for (const struct client *c = s->clients; c; c = c->next)
+        own += c->door->place == PLACE_DOCK && span_eq(span_str(c->caller.tenant), tenant);
+    return s->dock.nclients + (own < SERVER_TENANT_SURE ? 0 : SERVER_DOCK_CLIENTS / 4) < SERVER_DOCK_CLIENTS;
+}
+
 int server_adopt(struct server *s, int fd, const struct caller *who)
 {
     struct client *c;
 
-    if (s->dock.nclients >= SERVER_DOCK_CLIENTS) {
+    if (!adopts(s, span_str(who->tenant))) {
         close(fd);
         return -1;
     }

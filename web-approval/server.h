@@ -9,6 +9,7 @@
 enum {
     SERVER_CLIENTS = 80,       /* of each listener; more than can be held for long (desk.h) and event streams */
     SERVER_DOCK_CLIENTS = 256, /* of the dock's callers, the same */
+    SERVER_TENANT_SURE = 4,    /* of these each tenant of the dock has so many, whatever others hold */
     SERVER_STREAMS = 24,       /* event streams among them */
     SERVER_REQUEST_MS = 10 * 1000,
     SERVER_IDLE_MS = 30 * 1000,

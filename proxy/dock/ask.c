@@ -46,6 +46,8 @@ static void heard(void *arg, struct errand *e, enum errand_event ev)
 
     if (ev == ERRAND_ROOM)
         return;
+    if (e->opened)
+        call_holder(x, e->tenant);
     if (ev == ERRAND_DATA)
         body = arena_copy(&x->arena, e->data);
     else

@@ -22,18 +22,18 @@ struct loop;
 struct proc;
 
 enum {
-    DOCK_CLIENTS = 512,          /* connections of callers */
+    DOCK_CLIENTS = 512,          /* connections of callers; past them whoever holds most loses one */
     DOCK_BODY_MAX = 1024 * 1024, /* of a request that is read whole */
     DOCK_ANSWER_MAX = 8 * 1024 * 1024,
     DOCK_ARENA_MAX = 32 * 1024 * 1024,
     DOCK_UNREAD_MAX = 256 * 1024, /* bytes of a caller that nobody takes yet */
     DOCK_REQUEST_MS = 30 * 1000,
     DOCK_IDLE_MS = 75 * 1000,
-    DOCK_SEND_MS = 60 * 1000, /* without progress of a caller that is being answered */
-    DOCK_PING_MS = 20 * 1000, /* of a stream on which nothing is said */
-    DOCK_ERRANDS = 400,
-    DOCK_PROCS = 192,      /* commands that were begun and have not ended */
-    DOCK_PROC_CALLERS = 8, /* who follow one of them */
+    DOCK_SEND_MS = 60 * 1000,                 /* without progress of a caller that is being answered */
+    DOCK_PING_MS = 20 * 1000,                 /* of a stream on which nothing is said */
+    DOCK_PROCS = 192,                         /* commands that were begun and have not ended */
+    DOCK_ERRANDS = DOCK_CLIENTS + DOCK_PROCS, /* one of each */
+    DOCK_PROC_CALLERS = 8,                    /* who follow one of them */
     DOCK_KEY_MAX = 256,
     DOCK_BOX_MAX = 63,
     DOCK_PATH_MAX = 4095,
@@ -103,6 +103,8 @@ int call_piece(struct call *x, struct span s) MUSTCHECK;
 void call_stream_end(struct call *x, bool whole);
 /* For so long more of its body is waited for; 0: for as long as it takes. */
 void call_patience(struct call *x, uint64_t ms);
+/* The desk has said whose token x came with: its connection counts as this tenant's from now on. */
+void call_holder(struct call *x, const char *tenant);
 /* Does the client read what it is sent? */
 bool call_reads(const struct call *x);
 /* Of a body that x->takes: what is here, behind what `to` has, until that has `most` bytes. *over: that was all of

@@ -33,7 +33,9 @@ struct client {
     bool reading, over, last; /* its body: is read whole, has been read; close after the answer */
     bool pumping, working, ended;
     size_t sent;
-    uint64_t said_ms; /* when a stream was written to last */
+    uint64_t said_ms;     /* when a stream was written to last */
+    struct digest holder; /* the tenant that it was found to be of; zeros: not known yet */
+    size_t held;          /* make_room: connections of that */
     struct client *next, *prev;
 };
 
@@ -87,8 +89,7 @@ static void client_end(struct client *c, bool flush)
     *(c->prev ? &c->prev->next : &d->clients) = c->next;
     if (c->next)
         c->next->prev = c->prev;
-    if (d->nclients-- == DOCK_CLIENTS && c->door->watch)
-        watch_set(c->door->watch, WATCH_READ);
+    d->nclients--;
     if (!c->working)
         free(c);
 }
@@ -379,6 +380,40 @@ static void event(void *arg, struct conn *conn, enum conn_event ev)
 
 /* --- who knocks ----------------------------------------------------------------------- */
 
+void call_holder(struct call *x, const char *tenant)
+{
+    digest_of(span_str(tenant), &x->client->holder);
+}
+
+static bool same_holder(const struct client *a, const struct client *b)
+{
+    return span_eq(span_of(a->holder.b, DIGEST_BYTES), span_of(b->holder.b, DIGEST_BYTES));
+}
+
+/* All places are taken: of whoever holds most of them the oldest that is asked nothing ends, or else the oldest, so
+ * that nobody keeps the others out. The newest is first in the list. */
+static void make_room(struct dock *d)
+{
+    struct client *of = NULL, *victim = NULL;
+
+    for (struct client *c = d->clients; c; c = c->next) {
+        c->held = 1;
+        for (struct client *o = d->clients; o != c; o = o->next)
+            if (same_holder(o, c)) {
+                o->held++; /* the first of them counts */
+                break;
+            }
+    }
+    for (struct client *c = d->clients; c; c = c->next)
+        if (!of || c->held > of->held)
+            of = c;
+    for (struct client *c = of; c; c = c->next)
+        if (same_holder(c, of) && (!victim || !c->x || victim->x))
+            victim = c;
+    if (victim)
+        client_end(victim, false);
+}
+
 static void client_new(struct door *door, int fd)
 {
     struct dock *d = door->dock;
@@ -399,8 +434,7 @@ static void client_new(struct door *door, int fd)
     if (c->next)
         c->next->prev = c;
     d->clients = c;
-    if (++d->nclients == DOCK_CLIENTS)
-        watch_set(door->watch, 0);
+    d->nclients++;
     conn_deadline(c->conn, DOCK_REQUEST_MS);
 }
 
@@ -408,10 +442,12 @@ static void knock(void *arg, unsigned ready)
 {
     struct door *door = arg;
 
-    for (int i = 0; i < ACCEPTS && door->dock->nclients < DOCK_CLIENTS; i++) {
+    for (int i = 0; i < ACCEPTS; i++) {
         int fd = listen_accept(door->fd);
         if (fd < 0)
             return;
+        if (door->dock->nclients == DOCK_CLIENTS)
+            make_room(door->dock);
         client_new(door, fd);
     }
 }

@@ -61,6 +61,8 @@ static void read_heard(void *arg, struct errand *e, enum errand_event ev)
 {
     struct call *x = arg;
 
+    if (e->opened)
+        call_holder(x, e->tenant);
     switch (ev) {
     case ERRAND_HEAD:
         if (e->status == 200)
@@ -138,6 +140,8 @@ static void write_heard(void *arg, struct errand *e, enum errand_event ev)
     struct call *x = arg;
     struct writing *w = x->step;
 
+    if (e->opened)
+        call_holder(x, e->tenant);
     if (ev == ERRAND_ROOM) {
         go_on(x);
         return;

@@ -1,5 +1,6 @@
 #include "tests/play/clock.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -10,6 +11,7 @@ enum { TURN_NS = 100 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
 
 static int64_t stood; /* nanoseconds that did not count */
 static int64_t last;
+static bool waits;
 
 static int64_t machine(void)
 {
@@ -23,9 +25,16 @@ void clock_turn(void)
 {
     int64_t now = machine();
 
-    if (last != 0 && now - last > TURN_NS)
+    if (last != 0 && !waits && now - last > TURN_NS)
         stood += now - last - TURN_NS;
     last = now;
+    waits = false;
+}
+
+void clock_waits(void)
+{
+    clock_turn();
+    waits = true;
 }
 
 /* In place of the C library's, for everything in this program that asks: libevent, our loop and the play itself. */
@@ -33,7 +42,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
 {
     if (id != CLOCK_MONOTONIC && id != CLOCK_MONOTONIC_COARSE)
         return (int)syscall(SYS_clock_gettime, id, t);
-    int64_t now = last != 0 ? last : machine();
+    int64_t now = last != 0 && !waits ? last : machine();
     now -= stood;
     t->tv_sec = now / SECOND_NS;
     t->tv_nsec = now % SECOND_NS;

@@ -5,5 +5,7 @@
 
 /* A turn of the loop is over. */
 void clock_turn(void);
+/* The loop waits by itself: until the next turn is over time passes as it does. */
+void clock_waits(void);
 
 #endif

@@ -2,9 +2,11 @@
 // package in the folder's node_modules. E2B_API_KEY, E2B_API_URL and E2B_SANDBOX_URL say where the dock is. Prints a line for
 // each that went well; the first that does not ends it.
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 
-const { Sandbox, CommandExitError, NotFoundError, TimeoutError } = createRequire(process.argv[2] + '/')(process.argv[3])
+// As a module, which Node 18 can read too: what the other form of it requires is one.
+const { Sandbox, CommandExitError, NotFoundError, TimeoutError } =
+  await import(pathToFileURL(`${process.argv[2]}/node_modules/${process.argv[3]}/dist/index.mjs`))
 const ok = (name) => console.log(`ok ${name}`)
 const signalled = () => { let set; const it = new Promise((resolve) => { set = resolve }); return [it, set] }
 

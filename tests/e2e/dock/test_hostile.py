@@ -229,6 +229,28 @@ def who_does_not_read_holds_up_nobody_and_costs_little(lab, dock):
         sock.close()
 
 
+PLACES = 512  # connections that the dock has at once (proxy/dock/dock.h)
+
+
+@both
+def who_takes_every_connection_keeps_nobody_out(lab, dock):
+    """Of whoever holds most of them one ends for each that comes, first of those that are asked nothing: a tenant's, or those that
+    have shown no key yet."""
+    one, other = dock.key("one", "acme"), dock.key("two", "globex")
+    neighbour = other.create()
+    for greedy in (f"GET /v2/sandboxes HTTP/1.1\r\nHost: x\r\nX-API-KEY: {one.secret}\r\n\r\n".encode(), b"GET /v2/sa"):
+        held = []
+        for _ in range(PLACES + 8):
+            held.append(dock.raw(greedy))
+            if greedy.endswith(b"\r\n\r\n"):
+                assert answer(held[-1])[0] == 200
+        assert other.ids() == {neighbour.id}
+        assert neighbour.run("echo hello")[0][1] == {"data": {"stdout": "aGVsbG8K"}}
+        assert held[0].recv(1) == b""
+        for sock in held:
+            sock.close()
+
+
 @both
 def a_dock_that_is_killed_is_started_anew_and_knows_its_callers(lab, dock):
     one = dock.key("one", "acme")

@@ -1,6 +1,8 @@
 /* The front: its limits, each at the limit and one past it, its clocks, and what is left behind. */
 #include "tests/play/front/front_peers.h"
 
+#include "tests/play/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -224,6 +226,7 @@ static double at_work(struct stage *s, uint64_t ms)
 {
     struct timer *t = timer_new(s->l, stop_loop, s->l);
     double before = cpu_seconds();
+    clock_waits();
     timer_set(t, ms);
     assert_int_equal(loop_run(s->l), 0);
     timer_free(&t);

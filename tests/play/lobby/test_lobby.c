@@ -1,6 +1,8 @@
 /* The lobby on a real loop: challenges, tokens, hand-overs, and those who fill it. */
 #include "tests/play/lobby/lobby_kit.h"
 
+#include "tests/play/clock.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -283,6 +285,7 @@ static double at_work(uint64_t ms)
     struct timespec a, b;
     struct timer *t = timer_new(s->l, stage_stop, s->l);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    clock_waits();
     timer_set(t, ms);
     assert_int_equal(loop_run(s->l), 0);
     timer_free(&t);
