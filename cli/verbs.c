@@ -231,6 +231,9 @@ static const struct cli_option rm[] = {{.name = "end-session", .help = "withdraw
 static const struct cli_option key_options[] = {
     {.name = "tenant", .arg = "NAME", .help = "whose sandboxes it sees, and who sees those it starts; default"},
     {.name = NULL}};
+static const struct cli_option tenant_options[] = {
+    {.name = "tenant", .arg = "NAME", .help = "those of this one, whose keys the sandbox API knows; default"},
+    {.name = NULL}};
 static const struct cli_option env[] = {
     VARIABLES,
     {.name = "token", .arg = "TOKEN", .help = "print for this token; none is made"},
@@ -336,10 +339,10 @@ const struct cli_verb cli_verbs[] = {
     {"lease issue", "CREDENTIAL", "a text to use in place of a credential, of worth to one sandbox, here, for a time",
      "countersign lease issue github --sandbox ci-7 --for 30m --effect read", lease_issue_options, TAKES_BOTH,
      lease_issue, NULL},
-    {"checkpoint list", "", "which checkpoints of sandboxes' files there are", "countersign checkpoint list", NULL,
-     TAKES_BOTH, checkpoint_list, NULL},
+    {"checkpoint list", "", "which checkpoints of sandboxes' files there are", "countersign checkpoint list",
+     tenant_options, TAKES_BOTH, checkpoint_list, NULL},
     {"checkpoint rm", "CHECKPOINT", "forget one; what others need of it stays", "countersign checkpoint rm built",
-     NULL, TAKES_BOTH, checkpoint_rm, NULL},
+     tenant_options, TAKES_BOTH, checkpoint_rm, NULL},
     {"lease list", "", "who has which, and what became of them", "countersign lease list --sandbox ci-7",
      lease_list_options, TAKES_BOTH, lease_list, NULL},
     {"lease show", "ID", "one of them", "countersign lease show 8z3k --json", NULL, TAKES_BOTH, lease_show, NULL},

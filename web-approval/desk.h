@@ -107,6 +107,7 @@ struct exchange {
     char operator[GUARD_OPERATOR];
     const struct session *session; /* on the page: signed in */
     struct caller caller;          /* of PLACE_DOCK */
+    bool keeps;                    /* it has to do with checkpoints, of which few are written or read at once */
     uint64_t now_ms, wall_ms;
     struct dynbuf raw; /* head and body; the spans below point into it */
     struct http_head head;

@@ -5,7 +5,11 @@
 
 #include "web-approval/desk.h"
 
-enum { DOCK_TENANT_BOXES = 64 /* sandboxes that run, of one tenant */ };
+enum {
+    DOCK_TENANT_BOXES = 64, /* sandboxes that run, of one tenant */
+    DOCK_STORES = 12,       /* what is done with checkpoints at once: fewer than the parent starts (STORES_MAX) */
+    DOCK_TENANT_STORES = 3, /* of one tenant */
+};
 
 /* The channel to it. */
 void dock_peer(struct desk *d, int fd);

@@ -50,6 +50,7 @@ void api_files_write(struct exchange *x);
 void api_files_remove(struct exchange *x);
 void api_files_list(struct exchange *x);
 void api_files_stat(struct exchange *x);
+void api_files_watch(struct exchange *x);
 void api_files_mkdir(struct exchange *x);
 void api_files_move(struct exchange *x);
 void api_files_pack(struct exchange *x);

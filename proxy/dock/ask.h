@@ -16,6 +16,10 @@ struct span ask_path(struct call *x, struct span target, const char *key, struct
  * With control's calls the token is a key. */
 void ask_desk(struct call *x, const char *method, struct span target, struct span json, ask_fn *fn);
 
+/* What the desk has of the sandbox of an envd call, from its list (/api/v1/sandboxes/started): so its token is a good
+ * one. NULL: answered. */
+const struct json *ask_own(struct call *x, unsigned status, struct span body);
+
 /* Begin and end the JSON of a request. */
 struct ask_json {
     struct dynbuf b;

@@ -4,27 +4,18 @@
 #include <time.h>
 
 #include "proxy/dock/ask.h"
+#include "proxy/dock/control.h"
 #include "proxy/dock/record.h"
 #include "proxy/dock/routes.h"
 
 enum {
     LIFE_S = 300, /* unless another one is asked for */
     LIFE_MAX_S = 7 * 86400,
-    LIST_MAX = 1000,
-    PAGE = 100,
     MIB = 1024 * 1024,
 };
 #define ENVD_VERSION "0.5.6" /* the newest whose features are all here: a later one takes gzip, and tags of files */
 
 /* --- one sandbox ------------------------------------------------------------------ */
-
-/* As the desk lists it. */
-struct box {
-    struct span name, tenant_note;
-    const struct json *note; /* what was said when it was started; NULL: nothing */
-    bool paused;
-    uint64_t started_ms, left_ms, memory, disk;
-};
 
 static uint64_t number(const struct json *j, struct span key)
 {
@@ -33,7 +24,7 @@ static uint64_t number(const struct json *j, struct span key)
     return json_u64(j, key, &v) == 0 ? v : 0;
 }
 
-static void box_read(const struct call *x, const struct json *j, struct box *b)
+void box_read(const struct call *x, const struct json *j, struct box *b)
 {
     *b = (struct box){.name = json_text(j, SPAN("name")),
                       .note = json_get(j, SPAN("note")),
@@ -76,8 +67,7 @@ static void put_box(const struct call *x, struct jsonw *w, const struct box *b)
     record_put_texts(w, json_get(b->note, SPAN("metadata")));
 }
 
-/* Of the desk's list, the one of x->arg. False: answered. */
-static bool find(struct call *x, unsigned status, struct span body, const char *list, const struct json **found)
+bool box_find(struct call *x, unsigned status, struct span body, const char *list, const struct json **found)
 {
     const struct json *all = status == 200 ? json_parse(body, &x->arena) : NULL, *j = json_get(all, span_str(list));
 
@@ -93,23 +83,28 @@ static bool find(struct call *x, unsigned status, struct span body, const char *
     return j != NULL;
 }
 
-/* The sandbox as the SDK is told how to speak to it. */
-static void reply_open(struct call *x, unsigned status, struct span name, struct span template)
+void box_put_open(const struct call *x, struct jsonw *w, struct span name, struct span template)
 {
     char access[ACCESS_TEXT + 1];
-    struct jsonw w;
 
     token_access(span_str(x->key), name, access);
+    jsonw_object(w);
+    jsonw_kv(w, "sandboxID", name);
+    jsonw_kv(w, "templateID", template.n ? template : SPAN("base"));
+    jsonw_kv(w, "clientID", SPAN("countersign"));
+    jsonw_kv(w, "envdVersion", SPAN(ENVD_VERSION));
+    jsonw_kv(w, "envdAccessToken", span_str(access));
+    jsonw_key(w, "domain");
+    jsonw_raw(w, SPAN("null"));
+    jsonw_end_object(w);
+}
+
+static void reply_open(struct call *x, unsigned status, struct span name, struct span template)
+{
+    struct jsonw w;
+
     reply_json(x, status, &w);
-    jsonw_object(&w);
-    jsonw_kv(&w, "sandboxID", name);
-    jsonw_kv(&w, "templateID", template.n ? template : SPAN("base"));
-    jsonw_kv(&w, "clientID", SPAN("countersign"));
-    jsonw_kv(&w, "envdVersion", SPAN(ENVD_VERSION));
-    jsonw_kv(&w, "envdAccessToken", span_str(access));
-    jsonw_key(&w, "domain");
-    jsonw_raw(&w, SPAN("null"));
-    jsonw_end_object(&w);
+    box_put_open(x, &w, name, template);
     call_answer(x);
 }
 
@@ -124,8 +119,7 @@ static void put_access(const struct call *x, struct jsonw *w, struct span name)
     jsonw_kv(w, "access", span_str(hex));
 }
 
-/* The body as an object; an empty one counts as {}. NULL: answered. */
-static const struct json *body_object(struct call *x)
+const struct json *control_body(struct call *x)
 {
     x->json = json_parse(x->body.n ? dynbuf_span(&x->body) : SPAN("{}"), &x->arena);
     if (!x->json || x->json->type != JSON_OBJECT) {
@@ -135,8 +129,7 @@ static const struct json *body_object(struct call *x)
     return x->json;
 }
 
-/* A timeout in seconds. -1, answered. */
-static int timeout_take(struct call *x, const struct json *j, bool needed, uint64_t *s)
+int control_timeout_take(struct call *x, const struct json *j, bool needed, uint64_t *s)
 {
     const struct json *t = json_get(j, SPAN("timeout"));
 
@@ -154,6 +147,7 @@ static int timeout_take(struct call *x, const struct json *j, bool needed, uint6
 /* --- create ------------------------------------------------------------------------- */
 
 struct creating {
+    struct start start;
     struct span template;
 };
 
@@ -162,44 +156,65 @@ static void created(struct call *x, unsigned status, struct span body)
     const struct creating *c = x->step;
     struct span name = json_text(status == 201 ? json_parse(body, &x->arena) : NULL, SPAN("name"));
 
-    if (name.n == 0)
-        reply_desk(x, status, body);
-    else
+    if (name.n > 0)
         reply_open(x, 201, name, c->template);
+    else if (status == 404)
+        reply_no(
+            x, 404,
+            "there is no such template: `base` is what this machine's own programs are, and else it is a snapshot");
+    else
+        reply_desk(x, status, body);
+}
+
+struct span control_name(struct call *x)
+{
+    char id[ID_TEXT + 1];
+    struct id seed;
+
+    if (id_new(&seed) != 0)
+        return SPAN_NONE;
+    id_text(&seed, id);
+    return arena_printf(&x->arena, "sb-%s", id);
+}
+
+void control_start(struct call *x, const struct start *s, ask_fn *fn)
+{
+    struct ask_json a;
+
+    ask_json_begin(&a);
+    jsonw_kv(&a.w, "name", s->name);
+    jsonw_kv_u64(&a.w, "timeout", s->timeout_s);
+    put_access(x, &a.w, s->name);
+    jsonw_kv(&a.w, "note", s->note);
+    if (s->from.n > 0)
+        jsonw_kv(&a.w, "from", s->from);
+    struct span json = ask_json_end(x, &a);
+    if (!json.p || !s->note.p || !s->name.p)
+        reply_no(x, 503, "no memory, or the system has no randomness to give");
+    else
+        ask_desk(x, "POST", SPAN("/api/v1/sandboxes/start"), json, fn);
 }
 
 void control_create(struct call *x)
 {
     struct creating *c = arena_alloc(&x->arena, sizeof(*c));
-    const struct json *j = body_object(x);
-    struct ask_json a;
+    const struct json *j = control_body(x);
     struct record r;
-    uint64_t timeout;
-    char id[ID_TEXT + 1];
-    struct id seed;
 
     if (!j)
         return;
-    if (!c || id_new(&seed) != 0) {
-        reply_no(x, 503, "no memory, or the system has no randomness to give");
+    if (!c) {
+        reply_no(x, 503, "no memory");
         return;
     }
-    if (timeout_take(x, j, false, &timeout) != 0 || record_take(x, j, &r) != 0)
-        return;
-    *c = (struct creating){r.template};
     x->step = c;
-    id_text(&seed, id);
-    struct span note = record_text(x, &r), name = arena_printf(&x->arena, "sb-%s", id);
-    ask_json_begin(&a);
-    jsonw_kv(&a.w, "name", name);
-    jsonw_kv_u64(&a.w, "timeout", timeout);
-    put_access(x, &a.w, name);
-    jsonw_kv(&a.w, "note", note);
-    struct span json = ask_json_end(x, &a);
-    if (!json.p || !note.p || !name.p)
-        reply_no(x, 503, "no memory");
-    else
-        ask_desk(x, "POST", SPAN("/api/v1/sandboxes/start"), json, created);
+    if (control_timeout_take(x, j, false, &c->start.timeout_s) != 0 || record_take(x, j, &r) != 0)
+        return;
+    c->template = r.template;
+    c->start.from = r.from;
+    c->start.note = record_text(x, &r);
+    c->start.name = control_name(x);
+    control_start(x, &c->start, created);
 }
 
 /* --- connect ------------------------------------------------------------------------ */
@@ -259,7 +274,7 @@ static void connecting(struct call *x, unsigned status, struct span body)
     const struct json *j;
     struct box b;
 
-    if (!find(x, status, body, "started", &j))
+    if (!box_find(x, status, body, "started", &j))
         return;
     box_read(x, j, &b);
     c->template = json_text(b.note, SPAN("template"));
@@ -281,7 +296,7 @@ static bool without_memory(const struct json *j)
 void control_connect(struct call *x)
 {
     struct connecting *c = arena_alloc(&x->arena, sizeof(*c));
-    const struct json *j = body_object(x);
+    const struct json *j = control_body(x);
 
     if (!j)
         return;
@@ -289,7 +304,7 @@ void control_connect(struct call *x)
         reply_no(x, 503, "no memory");
     else if (without_memory(j))
         reply_no(x, 501, "a sandbox goes on with its processes here: `onResume: reboot` is not had yet");
-    else if (timeout_take(x, j, false, &c->timeout_s) == 0) {
+    else if (control_timeout_take(x, j, false, &c->timeout_s) == 0) {
         x->step = c;
         ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, connecting);
     }
@@ -400,14 +415,14 @@ void control_list(struct call *x)
         reply_no(x, 503, "no memory");
         return;
     }
-    l->limit = PAGE;
+    l->limit = CONTROL_PAGE;
     x->step = l;
     if (call_query(x, "metadata", &l->metadata) != 0 || call_query(x, "state", &l->state) != 0 ||
         call_query(x, "template", &l->template) != 0 || call_query(x, "nextToken", &l->after) != 0 ||
         call_query(x, "limit", &limit) != 0 || call_query(x, "order", &order) != 0 || !place_ok(l->after) ||
-        (limit.n && (span_u64(limit, LIST_MAX, &l->limit) != 0 || l->limit == 0))) {
+        (limit.n && (span_u64(limit, CONTROL_LIST_MAX, &l->limit) != 0 || l->limit == 0))) {
         reply_no(x, 400, "the query cannot be read: a page has 1 to %d rows, and `nextToken` is one that a page gave",
-                 LIST_MAX);
+                 CONTROL_LIST_MAX);
         return;
     }
     l->oldest_first = span_eq(order, SPAN("asc"));
@@ -420,7 +435,7 @@ static void informed(struct call *x, unsigned status, struct span body)
     struct jsonw w;
     struct box b;
 
-    if (!find(x, status, body, "started", &j))
+    if (!box_find(x, status, body, "started", &j))
         return;
     box_read(x, j, &b);
     reply_json(x, 200, &w);
@@ -440,7 +455,7 @@ static void metered(struct call *x, unsigned status, struct span body)
     const struct json *j;
     struct jsonw w;
 
-    if (!find(x, status, body, "sandboxes", &j))
+    if (!box_find(x, status, body, "sandboxes", &j))
         return;
     uint64_t age_ms = number(j, SPAN("age_ms")), cpu_us = number(j, SPAN("cpu_us"));
     reply_json(x, 200, &w);
@@ -477,11 +492,11 @@ static void done(struct call *x, unsigned status, struct span body)
 
 void control_timeout(struct call *x)
 {
-    const struct json *j = body_object(x);
+    const struct json *j = control_body(x);
     struct ask_json a;
     uint64_t s;
 
-    if (!j || timeout_take(x, j, true, &s) != 0)
+    if (!j || control_timeout_take(x, j, true, &s) != 0)
         return;
     ask_json_begin(&a);
     jsonw_kv_u64(&a.w, "timeout", s);
@@ -494,7 +509,7 @@ static void pausing(struct call *x, unsigned status, struct span body)
     const struct json *j;
     struct box b;
 
-    if (!find(x, status, body, "started", &j))
+    if (!box_find(x, status, body, "started", &j))
         return;
     box_read(x, j, &b);
     if (b.paused)
@@ -505,7 +520,7 @@ static void pausing(struct call *x, unsigned status, struct span body)
 
 void control_pause(struct call *x)
 {
-    const struct json *j = body_object(x);
+    const struct json *j = control_body(x);
 
     if (j && without_memory(j))
         reply_no(x, 501, "a sandbox is paused with its processes here: `keepMemory: false` is not had yet");

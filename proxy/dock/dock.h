@@ -5,7 +5,8 @@
  *   door.c      bytes of a caller <-> one struct call at a time
  *   routes.c    which handler, and what a caller must bring
  *   errand.c    one request to the desk
- *   control.c   sandboxes · files.c, entries.c their files · commands/ what runs in them */
+ *   control.c   sandboxes · snapshots/ and forks · files.c, entries.c, watch.c their files · commands/ what runs in
+ *               them */
 #ifndef PROXY_DOCK_DOCK_H
 #define PROXY_DOCK_DOCK_H
 
@@ -20,6 +21,7 @@ struct dock;
 struct errand;
 struct loop;
 struct proc;
+struct watcher;
 
 enum {
     DOCK_CLIENTS = 512,          /* connections of callers; past them whoever holds most loses one */
@@ -38,6 +40,10 @@ enum {
     DOCK_BOX_MAX = 63,
     DOCK_PATH_MAX = 4095,
     DOCK_FAR_MAX = 64, /* folders that are looked at for one listing */
+    DOCK_FORKS_MAX = 16,
+    DOCK_WATCHERS = 128, /* folders that are watched */
+    DOCK_TENANT_WATCHERS = 48,
+    DOCK_BOX_WATCHERS = 16,
 };
 
 /* How a refusal is written. */
@@ -66,7 +72,9 @@ struct call {
     call_fn *takes;
     /* the client's queue is low again; and it has gone (after which the call is freed) */
     call_fn *drained, *gone;
+    call_fn *ping;     /* of one that streams: says something, so that its client hears that it is there */
     struct proc *proc; /* that it follows */
+    struct watcher *watcher;
     /* the answer */
     unsigned status; /* 0: not yet */
     const char *type;
@@ -87,6 +95,7 @@ struct dock {
     struct proc *procs;
     size_t nprocs;
     uint32_t last_pid;
+    struct watcher *watchers;
     uint64_t unknown; /* requests for what is not here */
 };
 
@@ -129,12 +138,22 @@ int call_query(struct call *x, const char *name, struct span *out) MUSTCHECK;
 int call_decode(struct call *x, struct span in, struct span *out) MUSTCHECK;
 /* A field of the head, or empty. */
 struct span call_field(const struct call *x, struct span name);
+/* The message of an envd call, or of a stream's one frame: a JSON object, as x->json. NULL: answered. */
+const struct json *call_message(struct call *x);
+/* For so long its answer is wanted: a day, unless it says another time. In seconds. */
+uint64_t call_timeout_s(const struct call *x);
+/* Of a stream: one frame; its last, and its end, whole or in words. -1: the client has gone, and x with it. */
+int call_frame(struct call *x, uint8_t flags, struct span json);
+void call_frame_end(struct call *x);
+void call_frame_no(struct call *x, unsigned status, struct span words);
 
 /* --- routes.c ----------------------------------------------------------------- */
 
 enum call_takes { TAKES_REFUSED = 0, TAKES_WHOLE, TAKES_PIECES };
 /* By x->head: what is to be done with its body. REFUSED: answered. */
 enum call_takes route_find(struct call *x, call_fn **fn) MUSTCHECK;
+/* The name of a sandbox or snapshot as they are given: nothing else is in a path to the desk. */
+bool dock_name_ok(struct span s);
 
 /* --- token.c ------------------------------------------------------------------ */
 

@@ -11,7 +11,6 @@
 #include "common/net/loop.h"
 #include "proxy/dock/dock.h"
 #include "proxy/dock/errand.h"
-#include "proxy/dock/commands/process.h"
 
 enum { ACCEPTS = 16, PIECE = 64 * 1024, TICK_MS = 5000 };
 
@@ -460,8 +459,8 @@ static void tick(void *arg)
 
     for (struct client *c = door->dock->clients, *next; c; c = next) {
         next = c->next;
-        if (c->x && c->x->proc && c->x->streams && now - c->said_ms >= DOCK_PING_MS && call_reads(c->x))
-            process_ping(c->x);
+        if (c->x && c->x->ping && c->x->streams && now - c->said_ms >= DOCK_PING_MS && call_reads(c->x))
+            c->x->ping(c->x);
     }
     timer_set(door->tick, TICK_MS);
 }

@@ -3,19 +3,9 @@
 #include "proxy/dock/paths.h"
 #include "proxy/dock/routes.h"
 
-/* The message of a unary call. NULL: answered. */
-static const struct json *message(struct call *x)
-{
-    x->json = json_parse(x->body.n ? dynbuf_span(&x->body) : SPAN("{}"), &x->arena);
-    if (x->json && x->json->type == JSON_OBJECT)
-        return x->json;
-    reply_no(x, 400, "the body is not one JSON object without duplicate members");
-    return NULL;
-}
-
 static int path_of(struct call *x, const char *name, struct span *path)
 {
-    const struct json *j = message(x);
+    const struct json *j = call_message(x);
 
     return j ? path_take(x, json_text(j, span_str(name)), path) : -1;
 }

@@ -88,13 +88,24 @@ int record_take(struct call *x, const struct json *body, struct record *r)
     for (const struct json *m = body->child; m; m = m->next)
         if (member_ok(x, m) != 0)
             return -1;
-    if (r->template.n > 0 && !span_eq(r->template, SPAN("base"))) {
-        reply_no(x, 404, "there is no such template: `base` is what this machine's own programs are");
+    if (r->template.n > 0 && !span_eq(r->template, SPAN("base")))
+        r->from = r->template;
+    if (r->from.n > 0 && !dock_name_ok(r->from)) {
+        reply_no(
+            x, 404,
+            "there is no such template: `base` is what this machine's own programs are, and else it is a snapshot");
         return -1;
     }
     if (network_take(x, there(body, SPAN("network"))) != 0 || texts_take(x, r->metadata, "metadata", false) != 0)
         return -1;
     return texts_take(x, r->envs, "envVars", true);
+}
+
+void record_of(const struct json *note, struct record *r)
+{
+    *r = (struct record){.template = json_text(note, SPAN("template")),
+                         .metadata = there(note, SPAN("metadata")),
+                         .envs = there(note, SPAN("envs"))};
 }
 
 void record_put_texts(struct jsonw *w, const struct json *object)

@@ -11,12 +11,14 @@ enum {
 };
 
 struct record {
-    struct span template;
+    struct span template, from;         /* from: the template, where that is a snapshot; else empty */
     const struct json *metadata, *envs; /* objects of texts, or NULL */
 };
 
 /* From the body of a create, of which every member is one that is known. -1, answered. */
 int record_take(struct call *x, const struct json *body, struct record *r) MUSTCHECK;
+/* What was said of one that is there, by its note. */
+void record_of(const struct json *note, struct record *r);
 /* As it is kept; p NULL: no memory. */
 struct span record_text(struct call *x, const struct record *r) MUSTCHECK;
 /* An object of texts; of none {}. */

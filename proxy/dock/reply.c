@@ -4,7 +4,7 @@
 #include "proxy/dock/dock.h"
 #include "proxy/dock/parse/envelope.h"
 
-enum { WORDS_MAX = 1024 };
+enum { WORDS_MAX = 1024, END_MAX = 16 * 1024, TIMEOUT_MAX_S = 86400 };
 
 static const struct {
     unsigned status;
@@ -39,20 +39,27 @@ void reply_empty(struct call *x, unsigned status)
     call_answer(x);
 }
 
-/* Of a stream: its one frame, which says how it ended. */
-static void refuse_stream(struct call *x, const char *code, struct span words)
+/* The message of the frame that says how a stream ended. */
+static void put_end(struct dynbuf *text, const char *code, struct span words)
 {
-    struct dynbuf text;
     struct jsonw w;
 
-    dynbuf_init(&text, 4 * WORDS_MAX);
-    jsonw_begin(&w, &text);
+    jsonw_begin(&w, text);
     jsonw_object(&w);
     jsonw_kv_object(&w, "error");
     jsonw_kv(&w, "code", span_str(code));
     jsonw_kv(&w, "message", words);
     jsonw_end_object(&w);
     jsonw_end_object(&w);
+}
+
+/* Of a stream: its one frame. */
+static void refuse_stream(struct call *x, const char *code, struct span words)
+{
+    struct dynbuf text;
+
+    dynbuf_init(&text, END_MAX);
+    put_end(&text, code, words);
     x->status = 200;
     x->type = "application/connect+json";
     dynbuf_reset(&x->out);
@@ -151,4 +158,60 @@ struct span call_field(const struct call *x, struct span name)
     const struct http_field *f = http_find(&x->head, name);
 
     return f ? f->value : SPAN_NONE;
+}
+
+/* --- envd's calls ------------------------------------------------------------------ */
+
+const struct json *call_message(struct call *x)
+{
+    struct envelope e = {0, dynbuf_span(&x->body)};
+    size_t used;
+
+    if (x->form == CALL_STREAM && (envelope_take(dynbuf_span(&x->body), DOCK_BODY_MAX, &e, &used) != ENVELOPE_FRAME ||
+                                   used != x->body.n || e.flags != 0)) {
+        reply_no(x, 400, "the body is not one frame of Connect that is not compressed");
+        return NULL;
+    }
+    x->json = json_parse(e.payload.n ? e.payload : SPAN("{}"), &x->arena);
+    if (x->json && x->json->type == JSON_OBJECT)
+        return x->json;
+    reply_no(x, 400, "the message is not one JSON object without duplicate members");
+    return NULL;
+}
+
+uint64_t call_timeout_s(const struct call *x)
+{
+    uint64_t ms;
+
+    if (span_u64(call_field(x, SPAN("connect-timeout-ms")), UINT64_C(1) << 40, &ms) != 0 || ms == 0)
+        return TIMEOUT_MAX_S;
+    ms = (ms + 999) / 1000;
+    return ms < TIMEOUT_MAX_S ? ms : TIMEOUT_MAX_S;
+}
+
+int call_frame(struct call *x, uint8_t flags, struct span json)
+{
+    struct dynbuf b;
+
+    dynbuf_init(&b, json.n + ENVELOPE_HEAD);
+    int rc = envelope_put(&b, flags, json) == 0 ? call_piece(x, dynbuf_span(&b)) : -1;
+    dynbuf_free(&b);
+    return rc;
+}
+
+void call_frame_end(struct call *x)
+{
+    if (call_frame(x, ENVELOPE_END, SPAN("{}")) == 0)
+        call_stream_end(x, true);
+}
+
+void call_frame_no(struct call *x, unsigned status, struct span words)
+{
+    struct dynbuf text;
+
+    dynbuf_init(&text, END_MAX);
+    put_end(&text, reply_code(status), words);
+    if (call_frame(x, ENVELOPE_END, dynbuf_span(&text)) == 0)
+        call_stream_end(x, true);
+    dynbuf_free(&text);
 }

@@ -24,13 +24,14 @@ static const struct route {
     {"POST", "/sandboxes/*/timeout", CALL_CONTROL, control_timeout, false},
     {"POST", "/sandboxes/*/pause", CALL_CONTROL, control_pause, false},
     {"GET", "/sandboxes/*/metrics", CALL_CONTROL, control_metrics, false},
-    {"PUT", "/sandboxes/*/network", CALL_CONTROL, route_not_yet, false},
-    {"POST", "/sandboxes/*/snapshots", CALL_CONTROL, route_not_yet, false},
-    {"POST", "/sandboxes/*/fork", CALL_CONTROL, route_not_yet, false},
+    {"PUT", "/sandboxes/*/network", CALL_CONTROL, route_no_network, false},
+    {"POST", "/sandboxes/*/snapshots", CALL_CONTROL, snapshot_make, false},
+    {"POST", "/sandboxes/*/fork", CALL_CONTROL, fork_make, false},
     {"POST", "/sandboxes/*/refreshes", CALL_CONTROL, route_not_yet, false},
-    {"GET", "/snapshots", CALL_CONTROL, route_not_yet, false},
-    {"GET", "/secrets", CALL_CONTROL, route_not_yet, false},
-    {"POST", "/secrets", CALL_CONTROL, route_not_yet, false},
+    {"GET", "/snapshots", CALL_CONTROL, snapshot_list, false},
+    {"DELETE", "/templates/*", CALL_CONTROL, snapshot_remove, false},
+    {"GET", "/secrets", CALL_CONTROL, route_no_secrets, false},
+    {"POST", "/secrets", CALL_CONTROL, route_no_secrets, false},
     {"GET", "/health", CALL_ENVD, files_health, false},
     {"GET", "/files", CALL_ENVD, files_read, false},
     {"POST", "/files", CALL_ENVD, files_write, true},
@@ -39,10 +40,10 @@ static const struct route {
     {"POST", "/filesystem.Filesystem/MakeDir", CALL_RPC, entries_mkdir, false},
     {"POST", "/filesystem.Filesystem/Move", CALL_RPC, entries_move, false},
     {"POST", "/filesystem.Filesystem/Remove", CALL_RPC, entries_remove, false},
-    {"POST", "/filesystem.Filesystem/CreateWatcher", CALL_RPC, route_no_watch, false},
-    {"POST", "/filesystem.Filesystem/GetWatcherEvents", CALL_RPC, route_no_watch, false},
-    {"POST", "/filesystem.Filesystem/RemoveWatcher", CALL_RPC, route_no_watch, false},
-    {"POST", "/filesystem.Filesystem/WatchDir", CALL_STREAM, route_no_watch, false},
+    {"POST", "/filesystem.Filesystem/CreateWatcher", CALL_RPC, watch_create, false},
+    {"POST", "/filesystem.Filesystem/GetWatcherEvents", CALL_RPC, watch_events, false},
+    {"POST", "/filesystem.Filesystem/RemoveWatcher", CALL_RPC, watch_remove, false},
+    {"POST", "/filesystem.Filesystem/WatchDir", CALL_STREAM, watch_dir, false},
     {"POST", "/process.Process/Start", CALL_STREAM, process_start, false},
     {"POST", "/process.Process/Connect", CALL_STREAM, process_connect, false},
     {"POST", "/process.Process/List", CALL_RPC, process_list, false},
@@ -57,9 +58,14 @@ void route_not_yet(struct call *x)
     reply_no(x, 501, "this gateway does not do that yet");
 }
 
-void route_no_watch(struct call *x)
+void route_no_network(struct call *x)
 {
-    reply_no(x, 501, "this gateway does not watch folders yet: list them again instead");
+    reply_no(x, 501, "sandboxes have no network here yet, so that there is none to change");
+}
+
+void route_no_secrets(struct call *x)
+{
+    reply_no(x, 501, "this API keeps no secrets: credentials are set by operators (`countersign secret set`)");
 }
 
 static bool path_is(struct span path, const char *pattern, struct span *arg)
@@ -80,8 +86,7 @@ static bool path_is(struct span path, const char *pattern, struct span *arg)
     }
 }
 
-/* The name of a sandbox as the warden has them: nothing else is in a path to the desk. */
-static bool name_ok(struct span s)
+bool dock_name_ok(struct span s)
 {
     for (size_t i = 0; i < s.n; i++) {
         uint8_t c = s.p[i];
@@ -111,17 +116,21 @@ static bool key_take(struct call *x)
 /* What opens one sandbox, and which. */
 static bool access_take(struct call *x)
 {
-    struct span token = call_field(x, SPAN("x-access-token")), user;
+    struct span token = call_field(x, SPAN("x-access-token")), user, signature;
 
+    if (call_query(x, "signature", &signature) != 0 || signature.n > 0) {
+        reply_no(x, 501,
+                 "signed URLs for files are not served here: of what opens a sandbox a hash alone is kept, which "
+                 "verifies no signature; send the token itself as X-Access-Token");
+        return false;
+    }
     x->arg = call_field(x, SPAN("e2b-sandbox-id"));
-    if (!name_ok(x->arg)) {
+    if (!dock_name_ok(x->arg)) {
         reply_no(x, 400, "no sandbox is named: send its id as E2b-Sandbox-Id");
         return false;
     }
     if (token.n == 0 || token.n > DOCK_KEY_MAX) {
-        reply_no(x, 401,
-                 "send the token that the sandbox was created with as X-Access-Token; signed URLs are not "
-                 "served");
+        reply_no(x, 401, "send the token that the sandbox was created with as X-Access-Token");
         return false;
     }
     if (call_query(x, "username", &user) != 0 || (user.n && !span_eq(user, SPAN("user")))) {
@@ -189,8 +198,8 @@ enum call_takes route_find(struct call *x, call_fn **fn)
         x->arg = arg;
         if (!key_take(x))
             return TAKES_REFUSED;
-        if (arg.n > 0 && !name_ok(arg)) {
-            reply_no(x, 404, "there is no such sandbox");
+        if (arg.n > 0 && !dock_name_ok(arg)) {
+            reply_no(x, 404, "there is nothing of that name");
             return TAKES_REFUSED;
         }
     } else if (!access_take(x) || !user_ok(x)) {

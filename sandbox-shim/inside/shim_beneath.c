@@ -75,7 +75,7 @@ int place_make(const struct place *p)
     return openat(p->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 }
 
-/* Nothing replaces a name at once but another name: it has one of its own for a moment. */
+/* Nothing replaces a name at once but another name: where there is something, it has one of its own for a moment. */
 int place_put(const struct place *p, int fd)
 {
     char from[64], name[64];
@@ -83,7 +83,8 @@ int place_put(const struct place *p, int fd)
     int rc = -1;
 
     (void)snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
-    errno = EEXIST;
+    if (linkat(AT_FDCWD, from, p->dir, p->name, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
     for (int i = 0; rc != 0 && errno == EEXIST && i < TRIES; i++) {
         if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
             return -1;

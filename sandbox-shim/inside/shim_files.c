@@ -14,6 +14,7 @@
 #include "sandbox-shim/inside/shim_beneath.h"
 #include "sandbox-shim/inside/shim_command.h"
 #include "sandbox-shim/inside/shim_tree.h"
+#include "sandbox-shim/inside/watch/shim_watch.h"
 
 enum { ROOT_FD = 3, PIECE = 32 * 1024, ENTRY_MAX = 1 + 2 + 8 + 8 + 2 * (4 + PATH_MAX), MODE_BITS = 0777 };
 
@@ -322,6 +323,7 @@ static int run(const struct file_order *o)
     case TALK_FILE_MOVE: return do_move(o, path);
     case TALK_FILE_PACK: return do_pack(o, path);
     case TALK_FILE_UNPACK: return do_unpack(path);
+    case TALK_FILE_WATCH: return watch_folder(workspace.root, path, o->whole, out);
     default: errno = ENOSYS; return -1;
     }
 }

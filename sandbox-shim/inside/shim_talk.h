@@ -20,8 +20,9 @@ enum {
     TALK_IN_WINDOW = 32 * 1024, /* bytes of input of one that were said and that it was not given yet */
     TALK_WHY_MAX = 256,
     TALK_PATH_MAX = 4095,
-    TALK_LIST_MAX = 500,     /* entries in one answer */
-    TALK_MODE_NONE = 0xffff, /* as it is, or as is usual */
+    TALK_LIST_MAX = 500,       /* entries in one answer */
+    TALK_WATCH_FOLDERS = 8192, /* that are watched as one */
+    TALK_MODE_NONE = 0xffff,   /* as it is, or as is usual */
 };
 
 enum talk_type {
@@ -65,6 +66,12 @@ enum talk_file {
     TALK_FILE_MOVE = 7,   /* to other; whole: in place of what is there */
     TALK_FILE_PACK = 8,   /* a folder, as a tar stream of at most so many bytes, else EFBIG */
     TALK_FILE_UNPACK = 9, /* its input, a tar stream, into a folder, which is made */
+    TALK_FILE_WATCH =
+        10, /* what changes in a folder, as it changes; whole: and in those below it. Its output are lines,
+               a word, a blank, and the path below that folder with %XX for what is no letter, digit or
+               -._~/: `watches` when it begins; `created`, `written`, `removed`, `renamed` (this name is
+               no more; the new one is created), `mode` (or times); `missed`, without a path: more than
+               could be kept, and no more is said. It ends also with the folder itself, "." */
     TALK_FILE_KINDS,
 };
 

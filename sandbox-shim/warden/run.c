@@ -114,6 +114,11 @@ static void words_keep(struct run *r, const struct talk_command *c)
     }
 }
 
+static bool says_content(enum talk_file what)
+{
+    return what == TALK_FILE_READ || what == TALK_FILE_PACK || what == TALK_FILE_WATCH;
+}
+
 static struct run *run_new(struct box *b, uint64_t asker, const struct run_order *o)
 {
     struct run *r = calloc(1, sizeof(*r));
@@ -134,7 +139,7 @@ static struct run *run_new(struct box *b, uint64_t asker, const struct run_order
     r->input = o->command.input != TALK_NO_INPUT;
     r->terminal = o->command.input == TALK_TERMINAL;
     r->files = o->files.what != TALK_FILE_NONE;
-    r->may[0] = o->files.what == TALK_FILE_READ || o->files.what == TALK_FILE_PACK ? o->files.most : FILES_ANSWER_MAX;
+    r->may[0] = says_content(o->files.what) ? o->files.most : FILES_ANSWER_MAX;
     r->may[1] = FILES_WORDS_MAX;
     words_keep(r, &o->command);
     r->next = b->runs;

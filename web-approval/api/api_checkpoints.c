@@ -7,6 +7,7 @@
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/steps.h"
+#include "web-approval/dock.h"
 #include "web-approval/route.h"
 
 enum { WHY_MAX = 1024, NOTE_MAX = 4096 };
@@ -21,6 +22,33 @@ struct snapping {
     bool forks;
     struct starting start; /* of a fork */
 };
+
+/* --- whose ------------------------------------------------------------------------------ */
+
+struct span api_tenant(const struct exchange *x)
+{
+    return x->place == PLACE_DOCK ? span_str(x->caller.tenant) : SPAN("default");
+}
+
+/* Each may take long: no tenant of the dock's has them all, and operators have some that nobody else gets. */
+int api_checkpoint_place(struct exchange *x)
+{
+    unsigned all = 0, own = 0;
+
+    for (size_t i = 0; i < DESK_ASKS; i++) {
+        const struct exchange *o = x->desk->asks[i].id != 0 ? x->desk->asks[i].x : NULL;
+        if (o == NULL || !o->keeps || o->place != PLACE_DOCK)
+            continue;
+        all++;
+        own += span_eq(span_str(o->caller.tenant), span_str(x->caller.tenant));
+    }
+    x->keeps = x->place != PLACE_DOCK || (own < DOCK_TENANT_STORES && all < DOCK_STORES);
+    if (x->keeps)
+        return 0;
+    reply_problem(x, 429, "Too many", "as much is done with checkpoints as may be at once, %u of it of this tenant's",
+                  own);
+    return -1;
+}
 
 /* --- words ------------------------------------------------------------------------------ */
 
@@ -160,7 +188,7 @@ static void taken(struct exchange *x, struct frame *f)
 /* Nothing in it runs, and its leases are dead. */
 static void paused(struct exchange *x)
 {
-    const struct snapping *v = x->step;
+    struct snapping *v = x->step;
     struct sandbox_row row;
     struct err e;
     struct dynbuf *b;
@@ -171,6 +199,7 @@ static void paused(struct exchange *x)
     }
     if (!(b = ask_begin(x, ASK_WARDEN, M_SB_SNAPSHOT, M_SB_CHECKPOINT, taken)))
         return;
+    v->start.tenant = row.tenant; /* a fork is of the same */
     ask_longer(x, CHECKPOINT_MS);
     msg_put_span(b, x->arg);
     msg_put_span(b, row.tenant);
@@ -224,6 +253,8 @@ static struct snapping *begin(struct exchange *x)
 {
     struct snapping *v = arena_alloc(&x->arena, sizeof(*v));
 
+    if (api_checkpoint_place(x) != 0)
+        return NULL;
     if (!v) {
         reply_problem(x, 503, "Not possible now", "no memory");
         return NULL;
@@ -302,27 +333,45 @@ static void put_list(struct exchange *x, struct frame *f)
         reply_problem(x, 503, "Not possible now", "what was said of the checkpoints cannot be read");
 }
 
+/* An operator may say whose are meant; of a caller of the dock its key says that. -1, answered. */
+static int whose(struct exchange *x, struct span *tenant)
+{
+    struct span given = SPAN_NONE;
+
+    *tenant = api_tenant(x);
+    if (x->place != PLACE_DOCK && query_field(x, "tenant", &given) != 0)
+        return -1;
+    if (given.n > 0)
+        *tenant = given;
+    if (given.n <= CALLER_TENANT)
+        return 0;
+    reply_problem(x, 400, "Bad request", "a tenant's name has at most %d bytes", CALLER_TENANT);
+    return -1;
+}
+
 static void ask(struct exchange *x, enum order_what what, struct span which, ask_fn *fn)
 {
-    struct dynbuf *b = ask_begin(x, ASK_WARDEN, M_SB_CHECKPOINTS, M_SB_CHECKPOINT, fn);
+    struct span tenant;
+    struct dynbuf *b;
 
-    if (!b)
+    if (whose(x, &tenant) != 0 || api_checkpoint_place(x) != 0 ||
+        !(b = ask_begin(x, ASK_WARDEN, M_SB_CHECKPOINTS, M_SB_CHECKPOINT, fn)))
         return;
     ask_longer(x, CHECKPOINT_MS);
     msg_put_u8(b, (uint8_t)what);
-    msg_put_span(b, SPAN("default"));
+    msg_put_span(b, tenant);
     msg_put_span(b, which);
     ask_send(x);
 }
 
-void api_checkpoint_forget(struct desk *d, struct span id)
+void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id)
 {
     struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_CHECKPOINTS, ++d->last_id) : NULL;
 
     if (!b)
         return; /* it is listed, and can be removed */
     msg_put_u8(b, ORDER_REMOVE);
-    msg_put_span(b, SPAN("default"));
+    msg_put_span(b, tenant);
     msg_put_span(b, id);
     (void)chan_commit(d->warden);
 }

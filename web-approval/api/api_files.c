@@ -46,6 +46,7 @@ static const struct failure {
     {EBADMSG, 422, "No tar stream", "the tar stream cannot be unpacked"},
     {ENOSPC, 507, "Full", "the sandbox's disk is full"},
     {EDQUOT, 507, "Full", "the sandbox's disk is full"},
+    {EUSERS, 507, "Too many", "more folders lie in it than can be watched, or as many are watched as may be"},
 };
 
 /* True: it was done. Else x is answered. */
@@ -395,4 +396,13 @@ void api_files_unpack(struct exchange *x)
 
     if (path(x, "path", &a.path) == 0)
         ask(x, &of, "unpack", &a);
+}
+
+void api_files_watch(struct exchange *x)
+{
+    static const struct transfer_of of = {.gives = "application/octet-stream", .rests = true, .done = done_nothing};
+    struct asked a = {.what = TALK_FILE_WATCH, .mode = TALK_MODE_NONE, .most = MOST_MAX};
+
+    if (path(x, "path", &a.path) == 0 && truth(x, "recursive", &a.whole) == 0)
+        ask(x, &of, "watch", &a);
 }

@@ -183,7 +183,7 @@ static void started(struct exchange *x, struct frame *f)
     struct jsonw w;
 
     if (s->borrows)
-        api_checkpoint_forget(x->desk, s->from);
+        api_checkpoint_forget(x->desk, s->tenant, s->from);
     if (msg_end(&m) != 0) {
         why = SPAN("the warden did not answer");
         api_started_not_wanted(x->desk, span_str(s->name));
@@ -211,11 +211,6 @@ static void started(struct exchange *x, struct frame *f)
     jsonw_end_object(&w);
 }
 
-static struct span tenant_of(const struct exchange *x)
-{
-    return x->place == PLACE_DOCK ? span_str(x->caller.tenant) : SPAN("default");
-}
-
 static void ask_warden(struct exchange *x)
 {
     const struct starting *s = x->step;
@@ -225,7 +220,7 @@ static void ask_warden(struct exchange *x)
         return;
     if (s->from.n > 0) {
         ask_longer(x, CHECKPOINT_MS);
-        msg_put_span(b, tenant_of(x));
+        msg_put_span(b, s->tenant);
         msg_put_span(b, s->from);
     }
     wire_put_box(b, &s->box);
@@ -326,7 +321,7 @@ static void none_runs(struct exchange *x, struct frame *f)
                                .session = s->session,
                                .kind = SPAN("started"),
                                .owner = span_str(x->operator),
-                               .tenant = tenant_of(x),
+                               .tenant = s->tenant,
                                .generation = 1};
     api_started_label(&put, &s->box);
     if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
@@ -483,6 +478,7 @@ int api_start_take(struct exchange *x, struct starting *s, const struct member *
     if (limits_take(x, limits->value, &s->strict) != 0 ||
         api_number(x, timeout, &s->timeout_s, 1, STARTED_LIFE_MAX_S) != 0 || name_take(x, name->value, s->name) != 0)
         return -1;
+    s->tenant = api_tenant(x);
     s->box.name = span_str(s->name);
     s->session = session->value && session->value->text.n ? session->value->text : s->box.name;
     if (s->session.n <= SESSION_MAX)
@@ -515,7 +511,7 @@ void api_started_start(struct exchange *x)
         api_number(x, &f[5], &s->cpu_percent, 1, 102400) != 0 ||
         api_number(x, &f[6], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[7], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
-        api_checkpoint_named(x, f[9].value, &s->from) != 0 ||
+        api_checkpoint_named(x, f[9].value, &s->from) != 0 || (s->from.n > 0 && api_checkpoint_place(x) != 0) ||
         dock_take(x, f[0].value, f[11].value, f[12].value, s) != 0 ||
         api_start_take(x, s, &f[0], &f[1], &f[2], &f[8]) != 0)
         return;

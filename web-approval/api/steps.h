@@ -23,6 +23,7 @@ void api_resume_go(struct exchange *x);
 struct starting {
     char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1];
     struct span session, from; /* from: a checkpoint; empty: none */
+    struct span tenant;        /* whose it will be, and whose `from` is */
     struct wire_box box;
     uint64_t cpu_percent, timeout_s, generation;
     bool bound;                       /* it ends with this process, should nobody end it before */
@@ -45,7 +46,11 @@ void api_destroy_go(struct exchange *x, void (*then)(struct exchange *x));
 /* The id or name of a checkpoint, where it is given. -1, answered. */
 int api_checkpoint_named(struct exchange *x, const struct json *given, struct span *to) MUSTCHECK;
 /* Nobody needs it any more; nothing is waited for. */
-void api_checkpoint_forget(struct desk *d, struct span id);
+void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id);
+/* Whose sandboxes and checkpoints a caller has to do with, unless it names one that is there. */
+struct span api_tenant(const struct exchange *x);
+/* Of the few places that there are for what is done with checkpoints, one for x. -1, answered. */
+int api_checkpoint_place(struct exchange *x) MUSTCHECK;
 void api_checkpoint_note(struct exchange *x, const char *kind, struct span sandbox, struct span checkpoint);
 
 #endif

@@ -5,6 +5,7 @@
 #include "common/net/conn.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/api.h"
+#include "web-approval/streams/transfer.h"
 
 enum { EVENT_BYTES = 32 * 1024 };
 
@@ -27,6 +28,7 @@ void follow_begin(struct follow *f, struct desk *d, struct conn *c, const struct
                          .input = x->input,
                          .terminal = x->terminal,
                          .raw = x->transfer,
+                         .rests = x->transfer && x->transfer->rests,
                          .next = d->following};
     d->following = f;
     for (int i = 0; i < 2; i++)
@@ -221,7 +223,7 @@ int follow_lost(struct follow *f)
 
 bool follow_stands_still(struct follow *f, uint64_t now_ms)
 {
-    return f->desk != NULL && f->raw && f->id != 0 &&
+    return f->desk != NULL && f->raw && !f->rests && f->id != 0 &&
            share_stands_still(&f->share, f->heard, conn_queued(f->conn), now_ms);
 }
 

@@ -25,6 +25,7 @@ struct follow {
     } cut[2];
     bool input, terminal; /* input: it may be given more */
     bool raw;             /* its output alone is the answer, as it comes */
+    bool rests;           /* which need not come */
     uint32_t unfed, fed; /* bytes of input that it was not given yet; that it was, of which the client was not told */
     uint64_t heard;      /* raw: bytes of its output */
     size_t rest;         /* after its end: bytes that were unread when the client's patience began */

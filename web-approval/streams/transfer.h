@@ -21,6 +21,7 @@ struct transfer_end {
 struct transfer_of {
     const char *gives; /* the type of its output, which is the answer; NULL: `done` makes one of it */
     bool takes;        /* the request's body is its input */
+    bool rests;        /* it may have nothing to say for as long as it likes */
     enum share_of share;
     void (*done)(struct exchange *x, const struct transfer_end *e);
 };

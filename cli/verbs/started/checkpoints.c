@@ -1,10 +1,12 @@
 /* countersign sandbox snapshot|restore|fork and checkpoint list|rm: files of started sandboxes that outlive them. */
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "cli/verbs/started/started.h"
 
-enum { ID_BYTES_MAX = 63 };
+enum { ID_BYTES_MAX = 63, TENANT_MAX = 64 };
+#define NO_TENANT "no tenant is called so: a name has 1 to 64 of a-z 0-9 - . _"
 
 static const char *which_wrong(const char *s)
 {
@@ -143,13 +145,25 @@ static void print_one(const struct json *r)
     putchar('\n');
 }
 
+/* Whose, as a path has it. NULL: nobody is called so. */
+static const char *tenant_of(const struct cli_call *c)
+{
+    static const char may[] = "abcdefghijklmnopqrstuvwxyz0123456789-._";
+    const char *tenant = cli_value(c, "tenant");
+    size_t n = tenant ? strspn(tenant, may) : 0;
+
+    return !tenant ? "" : n > 0 && n <= TENANT_MAX && tenant[n] == '\0' ? tenant : NULL;
+}
+
 /* As many to a page as the gateway gives; those behind the last one of it come next. */
 int checkpoint_list(const struct cli_call *c)
 {
-    char path[PATH_ROOM] = "/api/v1/checkpoints";
+    const char *tenant = tenant_of(c);
+    char path[PATH_ROOM];
     bool more = true;
-    int rc = CLI_OK;
+    int rc = tenant ? CLI_OK : verb_fail(CLI_USAGE, NO_TENANT);
 
+    (void)snprintf(path, sizeof(path), "/api/v1/checkpoints?tenant=%s", tenant ? tenant : "");
     while (more && rc == CLI_OK) {
         struct gateway_call g;
         rc = verb_begin(&g, c);
@@ -163,7 +177,7 @@ int checkpoint_list(const struct cli_call *c)
                 print_one(r);
             struct span id = member_text(r, "id");
             if (id.n <= ID_BYTES_MAX)
-                (void)snprintf(path, sizeof(path), "/api/v1/checkpoints?after=%.*s", SPAN_FMT(id));
+                (void)snprintf(path, sizeof(path), "/api/v1/checkpoints?tenant=%s&after=%.*s", tenant, SPAN_FMT(id));
         }
         if (rc == CLI_OK && g.json)
             verb_print_answer(&g); /* an answer a page */
@@ -174,12 +188,14 @@ int checkpoint_list(const struct cli_call *c)
 
 int checkpoint_rm(const struct cli_call *c)
 {
-    const char *wrong = which_wrong(c->word[0]);
+    const char *wrong = which_wrong(c->word[0]), *tenant = tenant_of(c);
     struct gateway_call g;
     char path[PATH_ROOM];
     int rc = verb_begin(&g, c);
 
-    (void)snprintf(path, sizeof(path), "/api/v1/checkpoints/%.63s", c->word[0]);
+    if (!wrong && !tenant)
+        wrong = NO_TENANT;
+    (void)snprintf(path, sizeof(path), "/api/v1/checkpoints/%.63s?tenant=%s", c->word[0], tenant ? tenant : "");
     if (rc == CLI_OK && wrong)
         rc = verb_fail(CLI_USAGE, "%s", wrong);
     if (rc == CLI_OK)

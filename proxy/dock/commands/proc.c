@@ -44,26 +44,16 @@ static void caller_drained(struct call *x)
         flow(x->proc);
 }
 
-static int frame_say(struct call *x, uint8_t flags, struct span json)
-{
-    struct dynbuf b;
-
-    dynbuf_init(&b, json.n + ENVELOPE_HEAD);
-    int rc = envelope_put(&b, flags, json) == 0 ? call_piece(x, dynbuf_span(&b)) : -1;
-    dynbuf_free(&b);
-    return rc;
-}
-
 static void say_all(struct proc *p, struct span json)
 {
     for (size_t i = p->ncallers; i-- > 0;)
-        (void)frame_say(p->caller[i], 0, json); /* who has gone is taken out by this */
+        (void)call_frame(p->caller[i], 0, json); /* who has gone is taken out by this */
     flow(p);
 }
 
-void process_ping(struct call *x)
+static void process_ping(struct call *x)
 {
-    (void)frame_say(x, 0, SPAN("{\"event\":{\"keepalive\":{}}}"));
+    (void)call_frame(x, 0, SPAN("{\"event\":{\"keepalive\":{}}}"));
 }
 
 static void say_start(struct proc *p, struct call *x)
@@ -71,7 +61,7 @@ static void say_start(struct proc *p, struct call *x)
     char text[64];
     int n = snprintf(text, sizeof(text), "{\"event\":{\"start\":{\"pid\":%u}}}", (unsigned)p->pid);
 
-    (void)frame_say(x, 0, span_of(text, (size_t)n));
+    (void)call_frame(x, 0, span_of(text, (size_t)n));
 }
 
 bool proc_follow(struct proc *p, struct call *x)
@@ -84,6 +74,7 @@ bool proc_follow(struct proc *p, struct call *x)
     x->proc = p;
     x->gone = caller_gone;
     x->drained = caller_drained;
+    x->ping = process_ping;
     if (p->stream == 0) /* it is told when it begins */
         return true;
     if (call_stream(x, 200, "application/connect+json") != 0)
@@ -131,7 +122,7 @@ static void over(struct proc *p, struct span last)
     while (p->ncallers > 0) {
         x = p->caller[--p->ncallers];
         x->proc = NULL;
-        if (frame_say(x, ENVELOPE_END, last) == 0)
+        if (call_frame(x, ENVELOPE_END, last) == 0)
             call_stream_end(x, true);
     }
     proc_free(&p);

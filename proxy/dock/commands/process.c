@@ -4,31 +4,12 @@
 #include <stdio.h>
 
 #include "proxy/dock/ask.h"
-#include "proxy/dock/parse/envelope.h"
 #include "proxy/dock/record.h"
 #include "proxy/dock/routes.h"
 
-enum { TIMEOUT_MAX_S = 86400, OUTPUT_MAX_MIB = 1024 };
+enum { OUTPUT_MAX_MIB = 1024 };
 
 /* --- what is said ------------------------------------------------------------------- */
-
-/* The message of a call, or of a stream's one frame. NULL: answered. */
-static const struct json *message(struct call *x)
-{
-    struct envelope e = {0, dynbuf_span(&x->body)};
-    size_t used;
-
-    if (x->form == CALL_STREAM && (envelope_take(dynbuf_span(&x->body), DOCK_BODY_MAX, &e, &used) != ENVELOPE_FRAME ||
-                                   used != x->body.n || e.flags != 0)) {
-        reply_no(x, 400, "the body is not one frame of Connect that is not compressed");
-        return NULL;
-    }
-    x->json = json_parse(e.payload.n ? e.payload : SPAN("{}"), &x->arena);
-    if (x->json && x->json->type == JSON_OBJECT)
-        return x->json;
-    reply_no(x, 400, "the message is not one JSON object without duplicate members");
-    return NULL;
-}
 
 static void reply_done(struct call *x)
 {
@@ -66,7 +47,7 @@ static void nobody(struct call *x, unsigned status, struct span body)
 
 static struct proc *named_or_answered(struct call *x)
 {
-    const struct json *j = message(x);
+    const struct json *j = call_message(x);
     struct proc *p = j ? named(x) : NULL;
 
     if (j && !p)
@@ -106,16 +87,6 @@ static void put_variables(struct call *x, struct jsonw *w, const struct json *bo
     jsonw_end_array(w);
 }
 
-static uint64_t timeout_s(const struct call *x)
-{
-    uint64_t ms;
-
-    if (span_u64(call_field(x, SPAN("connect-timeout-ms")), UINT64_C(1) << 40, &ms) != 0 || ms == 0)
-        return TIMEOUT_MAX_S;
-    ms = (ms + 999) / 1000;
-    return ms < TIMEOUT_MAX_S ? ms : TIMEOUT_MAX_S;
-}
-
 struct starting {
     const struct json *process, *args, *envs, *pty;
     uint64_t rows, columns;
@@ -136,7 +107,7 @@ static struct span exec_json(struct call *x, const struct starting *s, const str
     put_variables(x, &a.w, box_envs, s->envs);
     if (dir.n)
         jsonw_kv(&a.w, "dir", dir);
-    jsonw_kv_u64(&a.w, "timeout", timeout_s(x));
+    jsonw_kv_u64(&a.w, "timeout", call_timeout_s(x));
     if (s->pty) {
         jsonw_kv_bool(&a.w, "tty", true);
         jsonw_kv_u64(&a.w, "rows", s->rows);
@@ -168,19 +139,10 @@ static void config_keep(const struct starting *s, struct proc *p)
     jsonw_end_object(&w);
 }
 
-static const struct json *own_box(struct call *x, unsigned status, struct span body)
-{
-    const struct json *all = status == 200 ? json_get(json_parse(body, &x->arena), SPAN("started")) : NULL;
-
-    if (!all || !all->child)
-        reply_desk(x, status, body);
-    return all ? all->child : NULL;
-}
-
 static void start_now(struct call *x, unsigned status, struct span body)
 {
     const struct starting *s = x->step;
-    const struct json *box = own_box(x, status, body);
+    const struct json *box = ask_own(x, status, body);
     struct proc *p;
 
     if (!box) /* answered, and x is gone */
@@ -200,7 +162,7 @@ static void start_now(struct call *x, unsigned status, struct span body)
 void process_start(struct call *x)
 {
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
-    const struct json *j = message(x), *stdin_is = json_get(j, SPAN("stdin"));
+    const struct json *j = call_message(x), *stdin_is = json_get(j, SPAN("stdin"));
     bool bad = false;
 
     if (!j)
@@ -233,7 +195,7 @@ static void connect_now(struct call *x, unsigned status, struct span body)
 {
     struct proc *p;
 
-    if (!own_box(x, status, body))
+    if (!ask_own(x, status, body))
         return;
     if ((p = named(x)))
         (void)proc_follow(p, x);
@@ -243,7 +205,7 @@ static void connect_now(struct call *x, unsigned status, struct span body)
 
 void process_connect(struct call *x)
 {
-    if (message(x))
+    if (call_message(x))
         ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, connect_now);
 }
 
@@ -251,7 +213,7 @@ static void list_now(struct call *x, unsigned status, struct span body)
 {
     struct jsonw w;
 
-    if (!own_box(x, status, body))
+    if (!ask_own(x, status, body))
         return;
     reply_json(x, 200, &w);
     jsonw_object(&w);

@@ -46,8 +46,6 @@ struct proc *proc_new(struct call *x) MUSTCHECK;
 void proc_free(struct proc **p);
 /* x follows it from now on. False: answered. */
 bool proc_follow(struct proc *p, struct call *x);
-/* Something is to be said to who listens, though nothing happens. */
-void process_ping(struct call *x);
 
 /* input.c: x has bytes for it, or its end. x is answered when it has them. */
 void input_give(struct proc *p, struct call *x, struct span bytes, bool ends);

@@ -13,6 +13,7 @@ from harness import PATIENCE, test
 from lab.servers import npm_modules
 
 NPM = room.HERE.parent / "npm"
+GONE = (502, "the sandbox does not run, or this token does not open it")
 
 
 class Dock:
@@ -28,11 +29,11 @@ class Dock:
         """A caller that holds a key."""
         return Caller(self, self.gw.cli_json("key", "create", name, "--tenant", tenant)["key"])
 
-    def node(self, key, script, package):
+    def node(self, key, script, package, *more):
         """What a script of node's says that uses the SDK, run to its end."""
         env = {"PATH": os.environ["PATH"], "E2B_API_KEY": key, "E2B_API_URL": self.url,
                "E2B_SANDBOX_URL": self.url}
-        return self.lab.run(["node", room.HERE / script, npm_modules(NPM), package], env=env, rc=0).out.decode()
+        return self.lab.run(["node", room.HERE / script, npm_modules(NPM), package, *more], env=env, rc=0).out.decode()
 
     def raw(self, data, pieces=None):
         """A connection on which these bytes were sent; in pieces of so many bytes each."""
@@ -115,6 +116,19 @@ def frames(said):
             return events, message
         events.append(message["event"])
     raise AssertionError(f"the stream has no end: {events}")
+
+
+def refusal(said):
+    status, body = said
+    assert isinstance(body, dict) and body["message"], said
+    return status, body["message"]
+
+
+def write(box, path, data, query=True):
+    body = (b'--B\r\nContent-Disposition: form-data; name="file"; filename="' + path.encode() + b'"\r\n\r\n' + data
+            + b"\r\n--B--\r\n")
+    where = "/files?path=" + path if query else "/files"
+    return box.caller.ask("POST", where, body, box.headers(**{"Content-Type": "multipart/form-data; boundary=B"}))
 
 
 def both(function):

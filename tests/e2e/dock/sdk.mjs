@@ -1,13 +1,14 @@
 // All that the unmodified SDK of E2B asks of the dock, one operation after the other: node sdk.mjs FOLDER PACKAGE, with the
 // package in the folder's node_modules. E2B_API_KEY, E2B_API_URL and E2B_SANDBOX_URL say where the dock is. Prints a line for
-// each that went well; the first that does not ends it.
+// each that went well, and for each that is not had here the words in which that is said; any other end is a failure.
 import assert from 'node:assert/strict'
 import { pathToFileURL } from 'node:url'
 
 // As a module, which Node 18 can read too: what the other form of it requires is one.
-const { Sandbox, CommandExitError, NotFoundError, TimeoutError } =
+const { Sandbox, Secret, CommandExitError, NotFoundError, TimeoutError } =
   await import(pathToFileURL(`${process.argv[2]}/node_modules/${process.argv[3]}/dist/index.mjs`))
 const ok = (name) => console.log(`ok ${name}`)
+const no = (name, words) => console.log(`no ${name}: ${words}`)
 const signalled = () => { let set; const it = new Promise((resolve) => { set = resolve }); return [it, set] }
 
 const sbx = await Sandbox.create({ metadata: { user: 'a b', run: '1' }, envs: { COLOR: 'blue' }, timeoutMs: 120_000 })
@@ -21,6 +22,9 @@ assert.equal(info.sandboxId, sbx.sandboxId)
 assert.deepEqual(info.metadata, { user: 'a b', run: '1' })
 assert.equal(info.state, 'running')
 ok('getInfo')
+const same = await Sandbox.connect(sbx.sandboxId)
+assert.equal(same.sandboxId, sbx.sandboxId)
+ok('connect')
 
 const pages = Sandbox.list({ limit: 1 })
 const seen = []
@@ -30,6 +34,7 @@ assert.equal(seen.length, 2)
 const found = await Sandbox.list({ query: { metadata: { user: 'a b' }, state: ['running'] } }).nextItems()
 assert.deepEqual(found.map((s) => s.sandboxId), [sbx.sandboxId])
 ok('list')
+ok('metadata')
 
 await sbx.setTimeout(300_000)
 const later = await sbx.getInfo()
@@ -77,8 +82,42 @@ ok('files.rename')
 await sbx.files.remove('a')
 assert.equal(await sbx.files.exists('a'), false)
 ok('files.remove')
-await assert.rejects(sbx.files.watchDir('.', () => {}), /does not watch folders yet/)
-ok('files.watchDir says that it is not there')
+
+const changes = []
+let [it, isSo] = signalled()
+const until = async (name, type) => {
+  while (!changes.some((e) => e.name === name && e.type === type)) {
+    await it
+    ;[it, isSo] = signalled()
+  }
+}
+await sbx.files.makeDir('watched/below')
+const [ended, hasEnded] = signalled()
+const watch = await sbx.files.watchDir('watched', (e) => { changes.push(e); isSo() }, { recursive: true, timeoutMs: 0 })
+await sbx.files.write('watched/a b', 'one')
+await until('a b', 'create')
+await sbx.files.write('watched/a b', 'two')
+await until('a b', 'write')
+await sbx.files.rename('watched/a b', 'watched/below/c')
+await until('below/c', 'create')
+await sbx.files.remove('watched/below/c')
+await until('below/c', 'remove')
+await sbx.commands.run('touch new && chmod 600 new', { cwd: '/workspace/watched' })
+await until('new', 'chmod')
+assert.deepEqual(changes.map((e) => [e.name, e.type]).slice(0, 5),
+  [['a b', 'create'], ['a b', 'write'], ['a b', 'rename'], ['below/c', 'create'], ['below/c', 'remove']])
+await watch.stop()
+const flat = await sbx.files.watchDir('watched', () => {}, { onExit: hasEnded })
+await sbx.files.remove('watched')
+assert.equal(await ended, undefined)
+await flat.stop()
+await assert.rejects(sbx.files.watchDir('nothing', () => {}), NotFoundError)
+ok('files.watchDir')
+for (const [name, method, url] of [['files.uploadUrl', 'POST', await sbx.uploadUrl('x')], ['files.downloadUrl', 'GET', await sbx.downloadUrl('big')]]) {
+  const answer = await fetch(url, { method })
+  assert.equal(answer.status, 501)
+  no(name, (await answer.json()).message)
+}
 
 const said = await sbx.commands.run('echo out; echo err >&2; echo $COLOR $SIZE; pwd', { envs: { SIZE: '7' } })
 assert.deepEqual([said.stdout, said.stderr, said.exitCode], ['out\nblue 7\n/workspace\n', 'err\n', 0])
@@ -97,6 +136,7 @@ const [first, heardFirst] = signalled()
 const cat = await sbx.commands.run('cat', { background: true, stdin: true, onStdout: heardFirst })
 const listed = await sbx.commands.list()
 assert.deepEqual(listed.map((p) => [p.pid, p.cmd, p.args]), [[cat.pid, '/bin/bash', ['-l', '-c', 'cat']]])
+ok('commands.background')
 ok('commands.list')
 await sbx.commands.sendStdin(cat.pid, 'to you\n')
 assert.equal(await first, 'to you\n')
@@ -149,11 +189,53 @@ const resumed = await Sandbox.connect(sbx.sandboxId)
 assert.equal(await resumed.files.read('kept'), 'over a pause')
 assert.equal((await resumed.commands.run('cat kept')).stdout, 'over a pause')
 assert.equal((await sbx.commands.run('echo still')).stdout, 'still\n')
-ok('connect')
+ok('resume')
 
-await assert.rejects(resumed.createSnapshot(), /does not do that yet/)
-await assert.rejects(resumed.fork(), /does not do that yet/)
-ok('snapshot and fork say that they are not there')
+const snapshot = await resumed.createSnapshot({ name: 'built' })
+assert.deepEqual(snapshot.names, ['built'])
+await resumed.files.write('kept', 'after it')
+await resumed.createSnapshot()
+const every = async (paginator) => {
+  const all = []
+  while (paginator.hasNext) all.push(...await paginator.nextItems())
+  return all.map((s) => s.snapshotId)
+}
+assert.equal((await every(Sandbox.listSnapshots({ limit: 1 }))).length, 2)
+assert.deepEqual(await every(Sandbox.listSnapshots({ name: 'built' })), [snapshot.snapshotId])
+assert.equal((await every(resumed.listSnapshots())).length, 2)
+assert.deepEqual(await every(other.listSnapshots()), [])
+const restored = await Sandbox.create(snapshot.snapshotId, { metadata: { from: 'built' } })
+assert.equal(await restored.files.read('kept'), 'over a pause')
+assert.equal((await restored.commands.run('cat kept')).stdout, 'over a pause')
+assert.equal((await restored.getInfo()).metadata.from, 'built')
+assert.equal(await restored.kill(), true)
+const named = await Sandbox.create('built')
+assert.equal(await named.files.read('kept'), 'over a pause')
+assert.equal(await named.kill(), true)
+for (const id of await every(Sandbox.listSnapshots())) assert.equal(await Sandbox.deleteSnapshot(id), true)
+assert.equal(await Sandbox.deleteSnapshot(snapshot.snapshotId), false)
+await assert.rejects(Sandbox.create('built'), /no such template/)
+ok('snapshot')
+
+const forks = await resumed.fork({ count: 2, timeoutMs: 60_000 })
+assert.equal(forks.length, 2)
+for (const [i, fork] of forks.entries()) {
+  assert.ok(fork instanceof Sandbox, String(fork))
+  assert.equal(await fork.files.read('kept'), 'after it')
+  assert.equal((await fork.commands.run(`echo ${i} > kept; echo $COLOR; cat kept`)).stdout, `blue\n${i}\n`)
+  assert.deepEqual((await fork.getInfo()).metadata, { user: 'a b', run: '1' })
+}
+assert.equal(await resumed.files.read('kept'), 'after it')
+assert.deepEqual(await every(Sandbox.listSnapshots()), [])
+for (const fork of forks) assert.equal(await fork.kill(), true)
+ok('fork')
+
+const network = await sbx.updateNetwork({ denyOut: ['0.0.0.0/0'] }).catch((e) => e)
+assert.match(network.message, /^501: /)
+no('updateNetwork', network.message)
+const secret = await Secret.create('name', 'value').catch((e) => e)
+assert.match(secret.message, /501/)
+no('secrets', secret.message)
 
 assert.equal(await other.kill(), true)
 assert.equal(await sbx.kill(), true)

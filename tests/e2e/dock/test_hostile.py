@@ -9,28 +9,14 @@ import signal
 import struct
 
 import room  # noqa: F401
-from docks import answer, both
+from docks import GONE, answer, both, refusal, write
 from harness import main
 
-GONE = (502, "the sandbox does not run, or this token does not open it")
 ABSENT = 404
-
-
-def refusal(said):
-    status, body = said
-    assert isinstance(body, dict) and body["message"], said
-    return status, body["message"]
 
 
 def stat(box, path="."):
     return box.rpc("filesystem.Filesystem/Stat", {"path": path})
-
-
-def write(box, path, data, query=True):
-    body = (b'--B\r\nContent-Disposition: form-data; name="file"; filename="' + path.encode() + b'"\r\n\r\n' + data
-            + b"\r\n--B--\r\n")
-    where = "/files?path=" + path if query else "/files"
-    return box.caller.ask("POST", where, body, box.headers(**{"Content-Type": "multipart/form-data; boundary=B"}))
 
 
 def read(box, path):
@@ -116,8 +102,9 @@ def what_is_not_here_is_said_in_words(lab, dock):
     assert refusal(one.ask("GET", "/nodes"))[0] == 404
     assert refusal(one.ask("PATCH", f"/sandboxes/{box.id}"))[0] == 405
     assert one.ask("POST", "/process.Process/StreamInput", {}, box.headers())[1]["code"] == "not_found"
-    for path, body in (("/snapshots", {}), ("/fork", {})):
-        assert refusal(one.ask("POST", f"/sandboxes/{box.id}{path}", body))[0] == 501
+    assert refusal(one.ask("PUT", f"/sandboxes/{box.id}/network", {}))[0] == 501
+    assert refusal(one.ask("GET", "/secrets"))[0] == 501
+    assert refusal(one.ask("GET", "/files?path=x&signature=v1_x", None, {"X-API-KEY": ""}))[0] == 501
     for members, status in (({"templateID": "mine"}, 404), ({"autoPause": True}, 501), ({"network": {"allowOut": ["*"]}}, 501),
                             ({"network": {"denyOut": ["0.0.0.0/0"]}}, 201), ({"volumeMounts": [{"name": "v"}]}, 501),
                             ({"envVars": {"A=B": "c"}}, 400), ({"metadata": {"a": 1}}, 400), ({"timeout": -1}, 400),
@@ -126,7 +113,7 @@ def what_is_not_here_is_said_in_words(lab, dock):
         assert got[0] == status, (members, got)
     assert refusal(one.ask("POST", "/v2/sandboxes", b"{}x"))[0] == 400
     assert refusal(one.ask("POST", f"/sandboxes/{box.id}/pause", {"memory": False}))[0] == 501
-    assert refusal(box.rpc("filesystem.Filesystem/CreateWatcher", {"path": "."}))[0] == 501
+    assert refusal(box.rpc("filesystem.Filesystem/CreateWatcher", {"path": ".", "includeEntry": True}))[0] == 501
     root = {"Authorization": "Basic cm9vdDo="}
     assert refusal(box.rpc("filesystem.Filesystem/Stat", {"path": "."}, **root))[0] == 400
 

@@ -1,5 +1,6 @@
 /* What callers of the sandbox API send is taken apart the same however it is cut, and nothing outside of what came is
  * read; what is read of a form is what the parser of whole bodies reads of it. */
+#include "proxy/dock/parse/changes.h"
 #include "proxy/dock/parse/envelope.h"
 #include "proxy/dock/parse/form.h"
 #include "tests/fuzz/fuzz.h"
@@ -102,11 +103,32 @@ static void forms(struct span in)
     dynbuf_free(&cut);
 }
 
+/* A line is taken when all of it is there, and no part of it before. */
+static void changes(struct span in)
+{
+    static struct change c;
+    size_t used, some;
+    uint8_t *copy = fuzz_copy(in);
+    struct span all = span_of(copy, in.n);
+
+    while (change_take(all, &c, &used) == CHANGE_TAKEN) {
+        MUST_HOLD(used > 0 && used <= all.n && c.n < used && all.p[used - 1] == '\n');
+        MUST_HOLD((c.n > 0) == (change_type(c.what) != NULL));
+        for (size_t cut = 0; cut < used; cut += 1 + used / 8)
+            MUST_HOLD(change_take(span_first(all, cut), &c, &some) == CHANGE_MORE);
+        all = span_from(all, used);
+        reached = true;
+    }
+    free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (n == 0)
         return 0;
-    if (data[0] & 1)
+    if (data[0] & 2)
+        changes(span_of(data + 1, n - 1));
+    else if (data[0] & 1)
         forms(span_of(data + 1, n - 1));
     else
         frames(span_of(data + 1, n - 1));

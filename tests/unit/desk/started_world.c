@@ -52,7 +52,7 @@ uint64_t loop_wall(const struct loop *l)
 
 struct desk desk;
 struct exchange x;
-struct ask waits;
+struct ask waits, wait_too[WAIT_TOO];
 static char path[] = "/tmp/test_started.XXXXXX", db_path[64];
 
 static void answered(struct exchange *done)
@@ -132,6 +132,7 @@ static unsigned asked(enum desk_place place, const struct caller *caller, const 
     end();
     memset(desk.asks, 0, sizeof(desk.asks));
     desk.asks[DESK_ASKS - 1] = waits;
+    memcpy(desk.asks + DESK_ASKS - 1 - WAIT_TOO, wait_too, sizeof(wait_too));
     x = (struct exchange){
         .desk = &desk, .place = place, .caller = *caller, .file = -1, .now_ms = 10000, .wall_ms = 1000};
     (void)snprintf(x.operator, sizeof(x.operator), "uid 0");

@@ -15,6 +15,8 @@
 
 #define A_DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+enum { WAIT_TOO = 16 };
+
 extern struct dynbuf sent, noted; /* the last message, but for notes; the last note */
 extern unsigned sent_type, noted_n;
 extern uint64_t sent_id;
@@ -22,7 +24,8 @@ extern struct dynbuf
     all_sent; /* all messages of this request but notes: of each its type, as a byte, and its payload */
 extern struct desk desk;
 extern struct exchange x;
-extern struct ask waits; /* of another exchange, while the next one is run */
+extern struct ask waits;              /* of another exchange, while the next one is run */
+extern struct ask wait_too[WAIT_TOO]; /* and of others */
 
 /* Of its store. */
 const char *world_db(void);

@@ -6,7 +6,8 @@
 
 #include "web-approval/dock.h"
 
-#define ACCESS "0000000000000000000000000000000000000000000000000000000000000001"
+#define CHECKPOINT "ck-00000000000000000000000000"
+#define ACCESS     "0000000000000000000000000000000000000000000000000000000000000001"
 
 static void what_is_an_operators_is_not_there(void **state)
 {
@@ -23,6 +24,7 @@ static void what_is_an_operators_is_not_there(void **state)
                                         "GET /api/v1/sandboxes/abox/log",
                                         "GET /api/v1/events",
                                         "POST /api/v1/sandboxes/abox/attach",
+                                        "POST /api/v1/sandboxes/abox/fork",
                                         "GET /",
                                         "GET /api/v1/sandboxes/abox/commands"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -35,10 +37,17 @@ static void what_is_an_operators_is_not_there(void **state)
 
 static void another_tenants_is_as_if_it_were_not_there(void **state)
 {
-    static const char *const lines[][2] = {
-        {"POST", "destroy"},     {"POST", "pause"},       {"POST", "resume"},
-        {"POST", "timeout"},     {"POST", "exec"},        {"POST", "access"},
-        {"GET", "files?path=x"}, {"PUT", "files?path=x"}, {"GET", "files/stat?path=x"}};
+    static const char *const lines[][2] = {{"POST", "destroy"},
+                                           {"POST", "pause"},
+                                           {"POST", "resume"},
+                                           {"POST", "timeout"},
+                                           {"POST", "exec"},
+                                           {"POST", "access"},
+                                           {"GET", "files?path=x"},
+                                           {"PUT", "files?path=x"},
+                                           {"GET", "files/stat?path=x"},
+                                           {"POST", "snapshot"},
+                                           {"GET", "files/watch?path=x"}};
     char line[128];
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
         for (int k = 0; k < 4; k++) {
@@ -57,14 +66,20 @@ static void what_opens_one_sandbox_opens_that_one_alone(void **state)
     assert_int_equal(docked("acme", "abox", "GET /api/v1/sandboxes/abox/files/stat?path=x", ""), 0);
     assert_int_equal(sent_type, M_SB_FILES);
     assert_int_equal(docked("acme", "other", "GET /api/v1/sandboxes/abox/files/stat?path=x", ""), 404);
-    static const char *const keys[] = {"destroy", "pause", "resume", "timeout", "access"};
+    static const char *const keys[] = {"destroy", "pause", "resume", "timeout", "access", "snapshot"};
     char line[128];
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         (void)snprintf(line, sizeof(line), "POST /api/v1/sandboxes/abox/%s", keys[i]);
         assert_int_equal(docked("acme", "abox", line, "{}"), 403);
         assert_int_equal(sent_type, 0);
     }
     assert_int_equal(docked("acme", "abox", "POST /api/v1/sandboxes/start", "{}"), 403);
+    assert_int_equal(docked("acme", "abox", "GET /api/v1/checkpoints", ""), 403);
+    assert_int_equal(docked("acme", "abox", "DELETE /api/v1/checkpoints/" CHECKPOINT, ""), 403);
+    assert_int_equal(sent_type, 0);
+    assert_int_equal(docked("acme", "abox", "GET /api/v1/sandboxes/abox/files/watch?path=x", ""), 0);
+    assert_int_equal(sent_type, M_SB_FILES);
+    assert_int_equal(control("GET /api/v1/sandboxes/box/files/watch?path=x", ""), 404);
     assert_int_equal(docked("acme", "abox", "POST /api/v1/streams/1/input", "x"), 404);
     assert_int_equal(docked("acme", "", "POST /api/v1/streams/x/signal", "{\"signal\":9}"), 404);
 }
@@ -134,6 +149,78 @@ static void a_start_says_what_it_is_opened_with(void **state)
     assert_int_equal(sent_type, M_SANDBOX_ENDED);
 }
 
+/* It is looked for among its own, whatever it asks for. */
+static void a_tenants_checkpoints_are_asked_for_as_its_own(void **state)
+{
+    static const struct {
+        const char *tenant, *line, *body;
+        unsigned type;
+        bool listed; /* the warden says first what runs */
+    } rows[] = {
+        {"acme", "GET /api/v1/checkpoints", "", M_SB_CHECKPOINTS, false},
+        {"globex", "GET /api/v1/checkpoints", "", M_SB_CHECKPOINTS, false},
+        {"acme", "DELETE /api/v1/checkpoints/" CHECKPOINT, "", M_SB_CHECKPOINTS, false},
+        {"globex", "DELETE /api/v1/checkpoints/built", "", M_SB_CHECKPOINTS, false},
+        {"acme", "POST /api/v1/sandboxes/start",
+         "{\"name\":\"abox\",\"from\":\"built\",\"access\":\"" ACCESS "\",\"note\":\"{}\"}", M_SB_START_FROM, true},
+        {"globex", "GET /api/v1/checkpoints?tenant=acme", "", M_SB_CHECKPOINTS, false},
+        {"globex", "DELETE /api/v1/checkpoints/built?tenant=acme", "", M_SB_CHECKPOINTS, false},
+        {"", "GET /api/v1/checkpoints", "", M_SB_CHECKPOINTS, false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *tenant = rows[i].tenant[0] ? rows[i].tenant : "default";
+        unsigned status = rows[i].tenant[0] ? docked(rows[i].tenant, "", rows[i].line, rows[i].body)
+                                            : control(rows[i].line, rows[i].body);
+        assert_int_equal(status, 0);
+        if (rows[i].listed) {
+            answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
+            answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+            answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+            answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+        }
+        assert_int_equal(sent_type, rows[i].type);
+        struct msg_in m = msg_in(dynbuf_span(&sent));
+        if (!rows[i].listed)
+            (void)msg_get_u8(&m);
+        assert_true(span_eq(msg_get_span(&m, 64), span_str(tenant)));
+    }
+    /* An operator says whose, or means those of nobody's key. */
+    static const char *const lines[] = {"GET /api/v1/checkpoints?tenant=acme",
+                                        "DELETE /api/v1/checkpoints/built?tenant=acme"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(control(lines[i], ""), 0);
+        assert_true(span_find(dynbuf_span(&sent), SPAN("acme")) < sent.n);
+    }
+    assert_int_equal(control("GET /api/v1/checkpoints?tenant="
+                             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                             ""),
+                     400);
+}
+
+/* A tenant that asks for much leaves places to others, and all of them together some to operators. */
+static void so_much_is_done_with_checkpoints_at_once(void **state)
+{
+    static struct exchange others[DOCK_STORES];
+    static const char *const lines[] = {"GET /api/v1/checkpoints", "DELETE /api/v1/checkpoints/built",
+                                        "POST /api/v1/sandboxes/abox/snapshot"};
+    for (int one = 0; one < 2; one++)
+        for (int past = 0; past < 2; past++) {
+            size_t n = (size_t)(one ? DOCK_TENANT_STORES : DOCK_STORES) - 1 + (size_t)past;
+            memset(wait_too, 0, sizeof(wait_too));
+            for (size_t i = 0; i < n; i++) {
+                others[i] = (struct exchange){.desk = &desk, .place = PLACE_DOCK, .keeps = true};
+                (void)snprintf(others[i].caller.tenant, sizeof(others[i].caller.tenant), "%s",
+                               one ? "acme" : "globex");
+                wait_too[i] = (struct ask){.id = 1000 + i, .x = &others[i]};
+            }
+            for (size_t i = 0; i < 3; i++)
+                assert_int_equal(docked("acme", "", lines[i], i == 2 ? "{}" : ""), past ? 429 : 0);
+            assert_int_equal(docked("globex", "", lines[0], ""), one ? 0 : 429);
+            assert_int_equal(control(lines[0], ""), 0); /* operators have places of their own */
+        }
+    memset(wait_too, 0, sizeof(wait_too));
+}
+
 static void of_a_tenant_so_many_run(void **state)
 {
     struct dynbuf list;
@@ -197,6 +284,8 @@ int main(void)
         cmocka_unit_test(what_opens_one_sandbox_opens_that_one_alone),
         cmocka_unit_test(a_list_has_the_tenants_own_and_what_its_start_left),
         cmocka_unit_test(a_start_says_what_it_is_opened_with),
+        cmocka_unit_test(a_tenants_checkpoints_are_asked_for_as_its_own),
+        cmocka_unit_test(so_much_is_done_with_checkpoints_at_once),
         cmocka_unit_test(of_a_tenant_so_many_run),
         cmocka_unit_test(a_key_is_shown_once_and_kept_as_a_hash),
     };

@@ -18,6 +18,7 @@
 #include "sandbox-shim/inside/shim_talk.h"
 #include "web-approval/ask.h"
 #include "web-approval/server.h"
+#include "web-approval/streams/follow.h"
 
 enum { PIECE = 32 * 1024, ANSWER_MAX = 1024 * 1024, LATER = 9999 /* a message of the test's: so many ms are over */ };
 
@@ -466,6 +467,15 @@ static void what_makes_no_sense_is_asked_of_nobody(void **state)
     assert_true(nothing_is_told());
 }
 
+/* Of what may rest, as a folder that is watched, nothing needs to come. */
+static void what_may_rest_keeps_its_place(void **state)
+{
+    static struct desk d;
+    struct follow f = {.desk = &d, .raw = true, .rests = true, .id = 1};
+    assert_false(follow_stands_still(&f, 0));
+    assert_false(follow_stands_still(&f, 100 * SHARE_STILL_MS));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, finish)
@@ -479,6 +489,7 @@ int main(void)
         TEST(what_moves_goes_on),
         TEST(entries_are_taken_apart),
         TEST(what_makes_no_sense_is_asked_of_nobody),
+        cmocka_unit_test(what_may_rest_keeps_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

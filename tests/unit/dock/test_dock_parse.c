@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "proxy/dock/parse/changes.h"
 #include "proxy/dock/parse/envelope.h"
 #include "proxy/dock/parse/form.h"
 
@@ -160,6 +161,63 @@ static void a_head_and_the_parts_have_their_bounds(void **state)
     }
 }
 
+static void a_change_is_a_word_and_a_path(void **state)
+{
+    static const struct {
+        const char *line;
+        enum change_is what; /* NONE: it is no change */
+        const char *path;
+    } rows[] = {{"watches \n", CHANGE_WATCHES, ""},
+                {"missed \n", CHANGE_MISSED, ""},
+                {"created a/b\n", CHANGE_CREATED, "a/b"},
+                {"written a%20b%25%C3%bc\n", CHANGE_WRITTEN, "a b%\xc3\xbc"},
+                {"removed .\n", CHANGE_REMOVED, "."},
+                {"renamed x\n", CHANGE_RENAMED, "x"},
+                {"mode x\n", CHANGE_MODE, "x"},
+                {"created \n", CHANGE_NONE, ""},
+                {"watches x\n", CHANGE_NONE, ""},
+                {"missed x\n", CHANGE_NONE, ""},
+                {"created\n", CHANGE_NONE, ""},
+                {"Created x\n", CHANGE_NONE, ""},
+                {"created x%\n", CHANGE_NONE, ""},
+                {"created x%2\n", CHANGE_NONE, ""},
+                {"created x%zz\n", CHANGE_NONE, ""},
+                {"created x%00\n", CHANGE_NONE, ""},
+                {" x\n", CHANGE_NONE, ""},
+                {"\n", CHANGE_NONE, ""}};
+    static struct change c;
+    size_t used;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct span line = span_str(rows[i].line);
+        for (size_t n = 0; n < line.n; n++)
+            assert_int_equal(change_take(span_first(line, n), &c, &used), CHANGE_MORE);
+        if (change_take(line, &c, &used) != (rows[i].what ? CHANGE_TAKEN : CHANGE_BAD))
+            fail_msg("%s", rows[i].line);
+        assert_true(!rows[i].what || (c.what == rows[i].what && used == line.n));
+        assert_true(!rows[i].what || span_eq(span_of(c.path, c.n), span_str(rows[i].path)));
+    }
+    assert_string_equal(change_type(CHANGE_MODE), "EVENT_TYPE_CHMOD");
+    assert_null(change_type(CHANGE_WATCHES));
+}
+
+static void a_changes_path_and_line_have_their_bounds(void **state)
+{
+    static const char word[] = "created ";
+    static char line[CHANGE_LINE_MAX + 3];
+    static struct change c;
+    size_t used;
+    for (size_t past = 0; past < 2; past++) {
+        memset(line, 'a', sizeof(line));
+        memcpy(line, word, strlen(word));
+        line[strlen(word) + CHANGE_PATH_MAX + past] = '\n';
+        assert_int_equal(change_take(span_of(line, sizeof(line) - 2), &c, &used), past ? CHANGE_BAD : CHANGE_TAKEN);
+        assert_true(past || c.n == CHANGE_PATH_MAX);
+    }
+    memset(line, 'a', sizeof(line)); /* of one that does not end, no more is waited for */
+    assert_int_equal(change_take(span_of(line, CHANGE_LINE_MAX), &c, &used), CHANGE_MORE);
+    assert_int_equal(change_take(span_of(line, CHANGE_LINE_MAX + 1), &c, &used), CHANGE_BAD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +228,8 @@ int main(void)
         cmocka_unit_test(what_could_be_read_in_two_ways_is_refused),
         cmocka_unit_test(a_type_that_is_no_form_is_refused),
         cmocka_unit_test(a_head_and_the_parts_have_their_bounds),
+        cmocka_unit_test(a_change_is_a_word_and_a_path),
+        cmocka_unit_test(a_changes_path_and_line_have_their_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

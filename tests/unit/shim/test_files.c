@@ -257,12 +257,192 @@ static void what_a_command_leaves_behind_does_not_hold_its_end(void **state)
     }
 }
 
+/* --- a folder that is watched ---------------------------------------------------------- */
+
+enum { WATCH = 1000 /* its run */ };
+
+struct listening {
+    struct dynbuf in, text; /* text: what was said of it */
+    size_t used;
+    struct talk end;
+};
+
+static void in_folder(const char *command)
+{
+    char line[1024];
+    (void)snprintf(line, sizeof(line), "cd %s && %s", folder, command);
+    assert_int_equal(system(line), 0);
+}
+
+static bool has(const struct listening *l, const char *what)
+{
+    return span_find(dynbuf_span(&l->text), span_str(what)) < l->text.n;
+}
+
+/* Until it has this, or (NULL) has ended. */
+static void hear(const struct shim *s, struct listening *l, const char *until)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 64);
+    while (until ? !has(l, until) : l->end.type != TALK_END) {
+        struct talk t = next(s, &l->in, &l->used);
+        if (t.run != WATCH)
+            continue;
+        if (t.type == TALK_OUT) {
+            assert_int_equal(dynbuf_add(&l->text, t.bytes), 0);
+            assert_int_equal(talk_put_credit(&b, WATCH, (uint32_t)t.bytes.n), 0);
+            tell(s, &b);
+        } else {
+            l->end = t;
+            assert_true(t.type == TALK_END);
+        }
+    }
+    dynbuf_free(&b);
+}
+
+static void listen_to(struct shim *s, struct listening *l, const char *path, bool deep)
+{
+    const struct talk_files f = {TALK_FILE_WATCH, TALK_MODE_NONE, deep, 0, 1 << 20, span_str(path), SPAN_NONE};
+    struct dynbuf b;
+    *l = (struct listening){.used = 0};
+    dynbuf_init(&l->in, 1 << 18);
+    dynbuf_init(&l->text, 1 << 24);
+    dynbuf_init(&b, 1 << 16);
+    assert_int_equal(talk_put_files(&b, WATCH, &f), 0);
+    tell(s, &b);
+    dynbuf_free(&b);
+}
+
+static void listened(struct listening *l)
+{
+    dynbuf_free(&l->in);
+    dynbuf_free(&l->text);
+}
+
+/* As one of the shim's own: a whole file, put into its place. */
+static void put_file(const struct shim *s, struct listening *l, const char *path, uint32_t run)
+{
+    const struct talk_files f = {TALK_FILE_WRITE, TALK_MODE_NONE, false, 0, 0, span_str(path), SPAN_NONE};
+    struct dynbuf b;
+    struct talk t = {0};
+    dynbuf_init(&b, 1 << 16);
+    assert_true(talk_put_files(&b, run, &f) == 0 && talk_put_input(&b, run, SPAN("content")) == 0 &&
+                talk_put_input(&b, run, SPAN_NONE) == 0);
+    tell(s, &b);
+    while (t.type != TALK_END || t.run != run) {
+        t = next(s, &l->in, &l->used);
+        if (t.run == WATCH)
+            assert_int_equal(dynbuf_add(&l->text, t.bytes), 0);
+    }
+    dynbuf_free(&b);
+}
+
+static void what_changes_in_a_folder_is_said(void **state)
+{
+    struct shim *s = *state;
+    struct listening l;
+    in_folder("mkdir -p d/below/deep other && echo x >d/old && ln -s / d/out");
+    listen_to(s, &l, "d", true);
+    hear(s, &l, "watches \n");
+    assert_true(span_eq(dynbuf_span(&l.text), SPAN("watches \n")));
+    in_folder(
+        "echo y >d/new && mv d/new d/moved && rm d/moved && chmod 600 d/old && echo z >>d/old && echo >'d/a b%'");
+    hear(s, &l, "created a%20b%25\n");
+    assert_true(
+        has(&l, "created new\nwritten new\nrenamed new\ncreated moved\nremoved moved\nmode old\nwritten old\n"));
+    in_folder("echo >d/below/deep/x && mkdir d/fresh"); /* also in folders that came later */
+    hear(s, &l, "created fresh\n");
+    assert_true(has(&l, "created below/deep/x\nwritten below/deep/x\n"));
+    in_folder("echo >d/fresh/in && mv d/fresh d/below/named && echo >d/below/named/in2");
+    hear(s, &l, "created below/named/in2\n");
+    assert_true(has(&l, "created fresh/in\n") && has(&l, "renamed fresh\ncreated below/named\n"));
+    assert_true(has(&l, "created below/named/in\n"));
+    in_folder("mv d/below gone && echo >gone/deep/unheard && echo >d/last"); /* and not in what is elsewhere now */
+    hear(s, &l, "created last\n");
+    assert_true(has(&l, "renamed below\n") && !has(&l, "unheard"));
+    put_file(s, &l, "d/put", 1001);
+    put_file(s, &l, "d/put", 1002);
+    hear(s, &l, "written put\n");
+    assert_true(has(&l, "created put\nwritten put\n") && !has(&l, "countersign") && !has(&l, "%23"));
+    in_folder("rm -r d");
+    hear(s, &l, NULL);
+    assert_true(l.end.how == TALK_EXITED && l.end.code == 0 && has(&l, "removed old\n") && has(&l, "removed .\n"));
+    listened(&l);
+    covers("G14");
+}
+
+static void a_folder_alone_is_watched_without_those_below(void **state)
+{
+    struct shim *s = *state;
+    struct listening l;
+    in_folder("mkdir -p d/below && echo >f");
+    listen_to(s, &l, "d", false);
+    hear(s, &l, "watches \n");
+    in_folder("echo >d/below/unheard && echo >d/heard");
+    hear(s, &l, "created heard\n");
+    assert_false(has(&l, "unheard"));
+    in_folder("mv d e");
+    hear(s, &l, NULL);
+    assert_true(has(&l, "renamed .\n"));
+    listened(&l);
+    does(s, TALK_FILE_WATCH, "none", "", false, 0, ENOENT);
+    does(s, TALK_FILE_WATCH, "f", "", false, 0, ENOTDIR);
+    does(s, TALK_FILE_WATCH, "/etc", "", false, 0, EXDEV);
+    does(s, TALK_FILE_WATCH, "../", "", true, 0, EXDEV);
+    covers("G14");
+}
+
+/* Nobody reads it: the kernel keeps so much, and that there was more is said. */
+static void what_was_missed_is_said(void **state)
+{
+    enum { MANY = 40000 };
+    struct shim *s = *state;
+    struct listening l;
+    char name[2][256];
+    in_folder("mkdir d");
+    listen_to(s, &l, "d", false);
+    hear(s, &l, "watches \n");
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(name[i], sizeof(name[i]), "%s/d/%0200d", folder, i);
+    }
+    FILE *f = fopen(name[0], "we");
+    assert_non_null(f);
+    (void)fclose(f);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(rename(name[i & 1], name[1 - (i & 1)]), 0);
+    hear(s, &l, NULL);
+    assert_true(l.end.how == TALK_EXITED && l.end.code == 0);
+    assert_true(span_ends(dynbuf_span(&l.text), SPAN("missed \n")));
+    listened(&l);
+}
+
+static void so_many_folders_are_watched_as_one(void **state)
+{
+    struct shim *s = *state;
+    struct listening l;
+    char line[128];
+    (void)snprintf(line, sizeof(line), "mkdir d && cd d && seq %d | xargs mkdir", TALK_WATCH_FOLDERS);
+    in_folder(line);
+    does(s, TALK_FILE_WATCH, "d", "", true, 0, EUSERS);
+    in_folder("rmdir d/1"); /* it is one of them itself */
+    listen_to(s, &l, "d", true);
+    hear(s, &l, "watches \n");
+    in_folder("mkdir d/1"); /* one more than may be */
+    hear(s, &l, NULL);
+    assert_true(has(&l, "missed \n"));
+    listened(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(files_are_those_of_its_workspace, begin, finish),
         cmocka_unit_test_setup_teardown(what_a_command_leaves_behind_does_not_hold_its_end, begin, finish),
         cmocka_unit_test(what_files_are_asked_for_has_its_bounds),
+        cmocka_unit_test_setup_teardown(what_changes_in_a_folder_is_said, begin, finish),
+        cmocka_unit_test_setup_teardown(a_folder_alone_is_watched_without_those_below, begin, finish),
+        cmocka_unit_test_setup_teardown(what_was_missed_is_said, begin, finish),
+        cmocka_unit_test_setup_teardown(so_many_folders_are_watched_as_one, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,38 @@
+/* What handlers of the control plane share: sandboxes as the desk lists them, and as callers are told of them. */
+#ifndef PROXY_DOCK_CONTROL_H
+#define PROXY_DOCK_CONTROL_H
+
+#include "proxy/dock/ask.h"
+
+enum { CONTROL_LIST_MAX = 1000, CONTROL_PAGE = 100 /* rows of a page; unless another number is asked for */ };
+
+/* As the desk lists it. */
+struct box {
+    struct span name;
+    const struct json *note; /* what was said when it was started; NULL: nothing */
+    bool paused;
+    uint64_t started_ms, left_ms, memory, disk;
+};
+void box_read(const struct call *x, const struct json *j, struct box *b);
+/* Of the desk's list, the one of x->arg. False: answered. */
+bool box_find(struct call *x, unsigned status, struct span body, const char *list, const struct json **found);
+/* Its name, and how the SDK is to speak to it, as one object. */
+void box_put_open(const struct call *x, struct jsonw *w, struct span name, struct span template);
+
+/* The body as an object; an empty one counts as {}. NULL: answered. */
+const struct json *control_body(struct call *x);
+/* Its timeout in seconds. -1, answered. */
+int control_timeout_take(struct call *x, const struct json *j, bool needed, uint64_t *s) MUSTCHECK;
+
+/* A sandbox that is to be started. */
+struct start {
+    struct span name;       /* control_name */
+    struct span note, from; /* record_text; from: a snapshot, or empty */
+    uint64_t timeout_s;
+};
+/* A name that nobody else has; p NULL: the system has no randomness to give, or there is no memory. */
+struct span control_name(struct call *x) MUSTCHECK;
+/* fn hears what came of it. */
+void control_start(struct call *x, const struct start *s, ask_fn *fn);
+
+#endif
