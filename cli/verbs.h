@@ -144,6 +144,8 @@ int policy_history(const struct cli_call *c);
 int policy_show(const struct cli_call *c);
 int policy_rollback(const struct cli_call *c);
 int schema_check(const struct cli_call *c);
+int task_run(const struct cli_call *c);
+int task_list(const struct cli_call *c);
 int key_create(const struct cli_call *c);
 int key_list(const struct cli_call *c);
 int key_rm(const struct cli_call *c);

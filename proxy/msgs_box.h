@@ -15,7 +15,7 @@ enum msg_type_box {
     M_BOX_IMAGE = 231, /* id: the asker's; W>P span name of an image (empty: the machine's own); P>W bool there is one, span its digest as text (empty: unknown), span why not */
     M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */
     /* desk and warden; id: the desk's own. box_command: span name, u64 generation that it was started as, u32 number */
-    M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict */
+    M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict, bool bound: it ends with the desk that asked */
     M_SB_STARTED = 177, /* W>D bool ok, span why, u8 version of its cgroup */
     M_SB_LIST = 178,    /* D>W */
     M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u64 ms since a command ran in it, u8 version of its cgroup, u16 commands running, u8 enum pause_way, wire_box) */
@@ -45,6 +45,9 @@ enum msg_type_box {
     M_SB_EXIT = 186,    /* W>D u8 enum sb_end, u8 status or signal, u64 bytes said, u64 bytes cut, u64 user us, u64 system us, u64 most memory KiB, span why */
     M_SB_FILES = 201,   /* D>W span name, u64 timeout ms, u8 enum talk_file (sandbox-shim/inside/shim_talk.h), u16 mode, bool whole, u64 from, u64 most, span path, span other: heard and told of as a command with an input */
     M_SB_TELL = 243,    /* D>W u8 signal, to the command that was run or is followed by this id */
+    /* kinds of tasks (tasks: of the configuration); id 0 */
+    M_TASKS = 250, /* P>D u16 n: so many kinds there are; each of them follows, and then these alone count */
+    M_TASK = 251,  /* P>D wire_task (proxy/task/wire_task.h) */
     /* tokens of those who speak to the dock (proxy/ledger/store/tokens/schema_5.sql) */
     M_TOKEN_PUT = 240, /* D>Lg span kind, span scope, span name, span tenant, bool it has a hash, digest, span note; answered with M_SANDBOX_DONE */
     M_KEY_RM = 241,    /* D>Lg span name: the key and all that came of it; answered with M_SANDBOX_DONE */

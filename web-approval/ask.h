@@ -40,7 +40,7 @@ extern void (*exchange_answered)(struct exchange *x);
 /* A member that a JSON body may have. */
 struct member {
     const char *name;
-    enum json_type type;
+    enum json_type type; /* JSON_BAD: any */
     bool required;
     const struct json *value; /* out */
 };

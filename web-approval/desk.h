@@ -13,8 +13,10 @@
 #include "common/json/json.h"
 #include "web-approval/guard.h"
 #include "web-approval/store.h"
+#include "web-approval/tasks/kinds.h"
 
 struct chan;
+struct chore;
 struct client;
 struct frame;
 struct loop;
@@ -83,6 +85,8 @@ struct desk {
     size_t held[SHARES]; /* of DESK_FOLLOWS, of DESK_SHORT */
     struct share *shares;
     struct follow *following;
+    struct chore *chores;    /* chore.h */
+    struct task_kinds kinds; /* of tasks */
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];
     char proxy_why[DESK_TEXT]; /* what to do when there is no URL to give */
@@ -108,7 +112,11 @@ struct exchange {
     struct http_head head;
     struct span body, arg; /* arg: the {id} of the path */
     struct arena arena;
-    void *step; /* of a handler that asked others first; in the arena */
+    void *step;                       /* of a handler that asked others first; in the arena */
+    void *holds;                      /* of one that goes on for long; in the arena */
+    void (*over)(struct exchange *x); /* before it is freed: what is held is given back; or NULL */
+    bool ends;                        /* what it began ends with its client, which is gone when it sends no more */
+    bool left;                        /* its client has gone */
     /* the answer; status 0: not there yet */
     unsigned status;
     const char *type;

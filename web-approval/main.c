@@ -12,6 +12,7 @@
 #include "web-approval/dock.h"
 #include "web-approval/image.h"
 #include "web-approval/server.h"
+#include "web-approval/tasks/chore.h"
 
 static struct desk desk;
 
@@ -83,10 +84,12 @@ static void warden_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct desk *d = arg;
 
-    if (f->type == M_SB_OUTPUT || f->type == M_SB_EXIT || f->type == M_SB_FED || f->type == M_SB_CUT)
-        server_follow(d->server, f);
-    else
+    bool of_run = f->type == M_SB_OUTPUT || f->type == M_SB_EXIT || f->type == M_SB_FED || f->type == M_SB_CUT;
+
+    if (!of_run)
         (void)ask_answer(d, ASK_WARDEN, f);
+    else if (!chore_hear(d, f))
+        server_follow(d->server, f);
 }
 
 static void warden_gone(void *arg, struct chan *c)
@@ -95,6 +98,7 @@ static void warden_gone(void *arg, struct chan *c)
 
     chan_free(&d->warden);
     ask_gone(d, ASK_WARDEN);
+    chore_gone(d);
     server_follow_gone(d->server);
 }
 
@@ -162,6 +166,11 @@ static void parent_frame(void *arg, struct frame *f)
     case M_SECRETS:
         dynbuf_reset(&d->secrets);
         (void)dynbuf_add(&d->secrets, f->payload);
+        break;
+    case M_TASKS:
+    case M_TASK:
+        if (kinds_hear(&d->kinds, f->type, f->payload) != 0)
+            log_error("the kinds of tasks stay as they were: they cannot be taken");
         break;
     case M_POLICY_NOTICE:
         dynbuf_reset(&d->notice);

@@ -70,7 +70,7 @@ static int member_take(struct exchange *x, struct member *m, size_t n, const str
     for (size_t i = 0; i < n; i++) {
         if (!span_eq(j->key, span_str(m[i].name)))
             continue;
-        if (j->type != m[i].type) {
+        if (m[i].type != JSON_BAD && j->type != m[i].type) {
             reply_problem(x, 400, "Bad request", "the member `%s` has the wrong type", m[i].name);
             return -1;
         }

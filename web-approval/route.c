@@ -49,6 +49,8 @@ static const struct route {
     {"POST", "/api/v1/sandboxes/*/destroy", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_destroy},
     {"POST", "/api/v1/sandboxes/*/snapshot", PLACE_CONTROL, api_snapshot},
     {"POST", "/api/v1/sandboxes/*/fork", PLACE_CONTROL, api_fork},
+    {"GET", "/api/v1/tasks", BOTH, api_tasks},
+    {"POST", "/api/v1/tasks", PLACE_CONTROL, api_task_run},
     {"GET", "/api/v1/checkpoints", PLACE_CONTROL, api_checkpoints},
     {"DELETE", "/api/v1/checkpoints/*", PLACE_CONTROL, api_checkpoint_remove},
     {"GET", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK, api_files_read},

@@ -39,6 +39,8 @@ void api_started_timeout(struct exchange *x);
 void api_started_pause(struct exchange *x);
 void api_started_resume(struct exchange *x);
 void api_started_destroy(struct exchange *x);
+void api_tasks(struct exchange *x);
+void api_task_run(struct exchange *x);
 void api_snapshot(struct exchange *x);
 void api_fork(struct exchange *x);
 void api_checkpoints(struct exchange *x);

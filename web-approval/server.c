@@ -15,6 +15,7 @@
 #include "web-approval/streams/follow.h"
 #include "web-approval/route.h"
 #include "web-approval/streams/transfer.h"
+#include "web-approval/tasks/chore.h"
 
 enum { IN_MAX = HTTP_HEAD_MAX + DESK_BODY_MAX, PIECE = 64 * 1024, DOORS = 4, ACCEPTS = 16, TICK_MS = 1000 };
 
@@ -60,6 +61,8 @@ static void client_work(struct client *c);
 
 static void exchange_free(struct exchange *x)
 {
+    if (x->over)
+        x->over(x);
     dynbuf_free(&x->raw);
     dynbuf_free(&x->out);
     arena_free(&x->arena);
@@ -109,10 +112,13 @@ static void client_end(struct client *c, bool flush)
     conn_free(&c->conn);
     if (c->x) {
         c->x->client = NULL;
+        c->x->left = true;
         bool ours = c->transfer.x != NULL;
         transfer_free(&c->transfer);
         if (c->ready || ours) /* else it is somebody's answer that frees it */
             exchange_free(c->x);
+        else
+            chore_left(c->x); /* which may answer it */
     }
     *(c->prev ? &c->prev->next : &s->clients) = c->next;
     if (c->next)
@@ -396,7 +402,7 @@ static void client_event(void *arg, struct conn *conn, enum conn_event ev)
         break;
     case CONN_EOF:
         /* A half-closed client still gets its answer. */
-        if (c->x && !c->transfer.x)
+        if (c->x && !c->transfer.x && (c->ready || !c->x->ends))
             c->last = true;
         else if (c->stream != STREAM_RUN || c->follow.id != 0 || follow_done(&c->follow))
             client_end(c, true);

@@ -235,11 +235,11 @@ static int answer_read(struct reader *r, struct dynbuf *answer, struct err *e)
     return rc;
 }
 
-int api_call(const char *sock, const char *method, const char *path, struct span body, unsigned *status,
-             struct dynbuf *answer, struct err *e)
+static int call(const char *sock, const char *method, const char *path, struct span body, int wait_s,
+                unsigned *status, struct dynbuf *answer, struct err *e)
 {
     struct reader r = {.fd = -1};
-    struct timeval wait = {.tv_sec = CALL_WAIT_S};
+    struct timeval wait = {.tv_sec = wait_s};
     int rc = -1;
 
     dynbuf_init(answer, API_ANSWER_MAX);
@@ -255,6 +255,18 @@ int api_call(const char *sock, const char *method, const char *path, struct span
 out:
     reader_close(&r);
     return rc;
+}
+
+int api_call(const char *sock, const char *method, const char *path, struct span body, unsigned *status,
+             struct dynbuf *answer, struct err *e)
+{
+    return call(sock, method, path, body, CALL_WAIT_S, status, answer, e);
+}
+
+int api_call_patient(const char *sock, const char *method, const char *path, struct span body, unsigned *status,
+                     struct dynbuf *answer, struct err *e)
+{
+    return call(sock, method, path, body, 0, status, answer, e);
 }
 
 /* The words may quote an agent: nothing of theirs reaches a terminal that would not be seen as it is. */

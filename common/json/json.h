@@ -58,6 +58,8 @@ void jsonw_name(struct jsonw *w, struct span key);
 void jsonw_string(struct jsonw *w, struct span s);
 void jsonw_u64(struct jsonw *w, uint64_t v);
 void jsonw_bool(struct jsonw *w, bool v);
+/* A value as it was parsed: its members in their order, its numbers to the digit. */
+void jsonw_tree(struct jsonw *w, const struct json *value);
 /* Already JSON, one value: copied as it is. */
 void jsonw_raw(struct jsonw *w, struct span json);
 /* Key and value in one; of an object or an array, its begin. */

@@ -222,3 +222,25 @@ void jsonw_kv_raw(struct jsonw *w, const char *key, struct span json)
     jsonw_key(w, key);
     jsonw_raw(w, json);
 }
+
+/* As deep as the parser lets it be. */
+void jsonw_tree(struct jsonw *w, const struct json *value)
+{
+    switch (value->type) {
+    case JSON_BOOL: jsonw_bool(w, value->truth); break;
+    case JSON_NUMBER: jsonw_raw(w, value->text); break;
+    case JSON_STRING: jsonw_string(w, value->text); break;
+    case JSON_ARRAY: jsonw_array(w); break;
+    case JSON_OBJECT: jsonw_object(w); break;
+    default: jsonw_raw(w, SPAN("null"));
+    }
+    for (const struct json *c = value->child; c != NULL && dynbuf_ok(w->out); c = c->next) {
+        if (value->type == JSON_OBJECT)
+            jsonw_name(w, c->key);
+        jsonw_tree(w, c);
+    }
+    if (value->type == JSON_ARRAY)
+        jsonw_end_array(w);
+    else if (value->type == JSON_OBJECT)
+        jsonw_end_object(w);
+}

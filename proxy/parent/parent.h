@@ -165,8 +165,9 @@ void parent_link_lost(struct parent *p, struct child *c, struct frame *f);
 int parent_look_after(struct parent *p) MUSTCHECK;
 /* An answer to M_SYNC: was it asked for that? */
 bool parent_sign_of_life(struct child *c, uint64_t sync);
-/* settings.c: M_CONFIG of each role. */
+/* settings.c: M_CONFIG of each role; to the desk, all kinds of tasks that there are. */
 void parent_configure(struct parent *p, struct child *c);
+void parent_give_tasks(const struct parent *p, struct child *desk);
 /* fronts.c */
 void parent_handover(struct parent *p, struct frame *f);
 void parent_front_idle(struct parent *p, struct child *c, struct frame *f);

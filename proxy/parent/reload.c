@@ -81,6 +81,17 @@ static void take_listeners(struct config *old, struct config *new)
     }
 }
 
+/* Those of before go with `new`. */
+static void take_tasks(struct config *old, struct config *new)
+{
+    for (size_t i = 0; i < TASKS_MAX; i++) {
+        struct dynbuf before = old->task[i];
+        old->task[i] = new->task[i];
+        new->task[i] = before;
+    }
+    old->ntasks = new->ntasks;
+}
+
 static int may_read(const char *path, const char *key, struct err *e)
 {
     int fd = path[0] == '\0' ? -1 : open(path, O_RDONLY | O_CLOEXEC);
@@ -143,10 +154,13 @@ static void tell(struct parent *p)
 {
     struct child *lobby = parent_child(p, ROLE_LOBBY, 0), *ledger = parent_child(p, ROLE_LEDGER, 0);
     struct child *carrier = parent_child(p, ROLE_CARRIER, 0), *fetcher = parent_child(p, ROLE_FETCHER, 0);
+    struct child *desk = parent_child(p, ROLE_DESK, 0);
     for (struct child *c = p->children; c != NULL; c = c->next)
         parent_send_image(p, c);
     if (ledger != NULL && ledger->chan != NULL)
         parent_say_sandboxes(p, ledger);
+    if (desk != NULL)
+        parent_give_tasks(p, desk);
     if (carrier != NULL && carrier->chan != NULL)
         give_trust(p, carrier);
     if (fetcher != NULL && fetcher->chan != NULL)
@@ -187,6 +201,7 @@ static int from_files(struct parent *p, int before(const char *state, struct err
         old->log_level = fresh->log_level;
         memcpy(old->log_trace, fresh->log_trace, sizeof(old->log_trace));
         take_listeners(old, fresh);
+        take_tasks(old, fresh);
         tell(p);
         parent_log_configured(p);
         parent_switched(p, how, who);

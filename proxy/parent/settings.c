@@ -78,6 +78,19 @@ static void desk(struct settings *s, const struct parent *p)
     path_below(s, "state_dir", c, "");
 }
 
+void parent_give_tasks(const struct parent *p, struct child *desk)
+{
+    const struct config *c = p->config;
+    struct dynbuf *b = desk->chan != NULL ? chan_begin(desk->chan, M_TASKS, 0) : NULL;
+    if (b == NULL)
+        return;
+    msg_put_u16(b, (uint16_t)c->ntasks);
+    (void)chan_commit(desk->chan);
+    for (size_t i = 0; i < c->ntasks; i++)
+        if (chan_send(desk->chan, M_TASK, 0, dynbuf_span(&c->task[i])) != 0)
+            log_error("cannot tell the desk of a kind of task");
+}
+
 void parent_configure(struct parent *p, struct child *c)
 {
     const struct config *conf = p->config;

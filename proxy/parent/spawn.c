@@ -158,6 +158,8 @@ int parent_spawn(struct parent *p, struct child *c)
     parent_send_image(p, c);
     if (c->role == ROLE_LEDGER)
         parent_say_sandboxes(p, c);
+    if (c->role == ROLE_DESK)
+        parent_give_tasks(p, c);
     parent_link_all(p, c);
     parent_give_listeners(p, c);
     bad = 0;

@@ -269,6 +269,7 @@ static struct box *box_new(struct warden *w, uint64_t asker, const struct box_or
                       .timeout_ms = o->timeout_ms,
                       .since_ms = loop_now(w->loop),
                       .from = o->from,
+                      .bound = o->bound,
                       .fd = -1};
     (void)snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(o->is.name));
     (void)snprintf(b->image, sizeof(b->image), "%.*s", SPAN_FMT(o->is.image));

@@ -358,7 +358,7 @@ void runs_desk_gone(struct warden *w)
                 run_kill(w, r->asker);
         } while (r != NULL);
         b->pauser = 0;
-        if (b->asker != 0)
+        if (b->asker != 0 || b->bound)
             box_end(b, "nobody waits for it any more");
     }
 }

@@ -43,6 +43,7 @@ int warden_start(struct warden *w, uint64_t asker, struct span payload, const st
     o.cpu_percent = msg_get_u64(&m);
     o.timeout_ms = msg_get_u64(&m);
     o.strict = msg_get_bool(&m);
+    o.bound = msg_get_bool(&m);
     if (bad || msg_end(&m) != 0 || asker == 0 || o.cpu_percent == 0 || o.cpu_percent > CPU_PERCENT_MAX ||
         o.timeout_ms == 0 || o.timeout_ms > BOX_TIMEOUT_MAX_MS)
         return -1;

@@ -99,6 +99,7 @@ struct box {
     struct timer *timer;
     enum pause_way way; /* it stands still */
     struct box_from from;
+    bool bound;       /* it ends with the desk that asked for it */
     bool saves;       /* its files are being read for a checkpoint */
     uint64_t pauser;  /* the desk's number, until it is answered whether it does, or goes on */
     struct run *runs; /* the last one first */
@@ -137,7 +138,7 @@ void warden_tell_destroyed(struct warden *w, struct span name);
 struct box_order {
     struct wire_box is;
     uint64_t generation, cpu_percent, timeout_ms;
-    bool strict;
+    bool strict, bound;
     struct box_from from;
 };
 /* box.c. NULL: begun, and the desk will be told; else why not. */

@@ -59,6 +59,8 @@ void api_started_put(struct jsonw *w, const struct started *s);
 const char *api_end_word(unsigned how);
 /* Tell the ledger that what it gave this generation does not run. */
 void api_started_over(struct desk *d, struct span name, uint64_t generation);
+/* It runs, or may come up yet, and nobody would know: it is to end, and nothing is waited for. */
+void api_started_not_wanted(struct desk *d, struct span name);
 /* By what one stands still, in words. */
 const char *api_paused_by(unsigned way);
 /* x->arg may be the name of one. -1, answered. */

@@ -1,5 +1,5 @@
-/* Sandboxes that the warden runs: /api/v1/sandboxes/start, started and NAME/destroy. Which they are and of which
- * generation, the ledger knows; what runs, the warden. */
+/* Sandboxes that the warden runs: /api/v1/sandboxes/start and started. Which they are and of which generation, the
+ * ledger knows; what runs, the warden. Their end: api_ended.c. */
 #include <stdio.h>
 
 #include "common/log.h"
@@ -151,8 +151,7 @@ void api_started(struct exchange *x)
 
 /* --- a start -------------------------------------------------------------------- */
 
-/* It may come up yet, and nobody would know. */
-static void not_wanted(struct desk *d, struct span name)
+void api_started_not_wanted(struct desk *d, struct span name)
 {
     struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_DESTROY, ++d->last_id) : NULL;
 
@@ -187,7 +186,7 @@ static void started(struct exchange *x, struct frame *f)
         api_checkpoint_forget(x->desk, s->from);
     if (msg_end(&m) != 0) {
         why = SPAN("the warden did not answer");
-        not_wanted(x->desk, span_str(s->name));
+        api_started_not_wanted(x->desk, span_str(s->name));
     }
     if (m.bad || !ok) {
         api_started_over(x->desk, span_str(s->name), s->generation);
@@ -199,6 +198,10 @@ static void started(struct exchange *x, struct frame *f)
     api_started_note(x, "sandbox-start", span_str(s->name), NULL);
     if (s->from.n > 0)
         api_checkpoint_note(x, "sandbox-restore", span_str(s->name), s->from);
+    if (s->then) {
+        s->then(x);
+        return;
+    }
     reply_json(x, 201, &w);
     jsonw_object(&w);
     put_box(&w, &s->box, s->generation, version);
@@ -230,6 +233,7 @@ static void ask_warden(struct exchange *x)
     msg_put_u64(b, s->cpu_percent);
     msg_put_u64(b, s->timeout_s * 1000);
     msg_put_u8(b, s->strict);
+    msg_put_u8(b, s->bound);
     ask_send(x);
 }
 
@@ -517,84 +521,4 @@ void api_started_start(struct exchange *x)
         return;
     if (image_take(x, f[10].value) == 0)
         api_start_go(x);
-}
-
-/* --- an end ---------------------------------------------------------------------- */
-
-/* One that is being ended. */
-struct ending {
-    uint64_t generation; /* by the ledger; 0: it knows of none that runs */
-    bool there;
-};
-
-static void ended(struct exchange *x)
-{
-    const struct ending *e = x->step;
-
-    if (!e->there) {
-        reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
-        return;
-    }
-    api_started_note(x, "sandbox-destroy", x->arg, NULL);
-    reply_empty(x, 204);
-}
-
-static void end_written(struct exchange *x, struct frame *f)
-{
-    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
-    bool ok = msg_get_bool(&m);
-    struct span why = msg_get_span(&m, WHY_MAX);
-
-    if (msg_end(&m) == 0 && ok)
-        ended(x);
-    else
-        reply_problem(
-            x, 503, "Not written",
-            "the sandbox does not run any more, but its leases may live: the ledger did not write it down%s%.*s; "
-            "ask again",
-            why.n ? ": " : "", SPAN_FMT(why));
-}
-
-/* The warden has told the ledger as well, on a way of its own: here it is waited for. */
-static void destroyed(struct exchange *x, struct frame *f)
-{
-    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
-    struct ending *e = x->step;
-    struct dynbuf *b;
-
-    e->there = msg_get_bool(&m);
-    if (msg_end(&m) != 0)
-        reply_problem(x, 503, "Not possible now",
-                      "the warden did not say that nothing of the sandbox is left; ask again in a moment");
-    else if (e->generation == 0)
-        ended(x);
-    else if ((b = ask_begin(x, ASK_LEDGER, M_SANDBOX_ENDED, M_SANDBOX_DONE, end_written))) {
-        msg_put_span(b, x->arg);
-        msg_put_u64(b, e->generation);
-        ask_send(x);
-    }
-}
-
-void api_started_destroy(struct exchange *x)
-{
-    struct ending *e = arena_alloc(&x->arena, sizeof(*e));
-    struct sandbox_row row;
-    struct err err;
-    struct dynbuf *b;
-
-    if (!box_name_ok(x->arg)) {
-        reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
-        return;
-    }
-    if (!e) {
-        reply_problem(x, 503, "Not possible now", "no memory");
-        return;
-    }
-    x->step = e;
-    if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &err) == 1 && span_eq(row.kind, SPAN("started")))
-        e->generation = row.generation;
-    if ((b = ask_begin(x, ASK_WARDEN, M_SB_DESTROY, M_SB_DESTROYED, destroyed))) {
-        msg_put_span(b, x->arg);
-        ask_send(x);
-    }
 }

@@ -25,8 +25,10 @@ struct starting {
     struct span session, from; /* from: a checkpoint; empty: none */
     struct wire_box box;
     uint64_t cpu_percent, timeout_s, generation;
-    bool strict, borrows; /* borrows: `from` is of no use to anybody once that is over */
-    struct digest access; /* of PLACE_DOCK: what it is opened with, and what is to be known of it */
+    bool bound;                       /* it ends with this process, should nobody end it before */
+    bool strict, borrows;             /* borrows: `from` is of no use to anybody once that is over */
+    void (*then)(struct exchange *x); /* when it runs, instead of the answer */
+    struct digest access;             /* of PLACE_DOCK: what it is opened with, and what is to be known of it */
     struct span note;
 };
 /* As when nothing is asked for. */
@@ -36,6 +38,9 @@ int api_start_take(struct exchange *x, struct starting *s, const struct member *
                    const struct member *limits, const struct member *timeout) MUSTCHECK;
 /* x->step is one; its answer is x's. */
 void api_start_go(struct exchange *x);
+
+/* x->arg is to be ended, with all that is in it. Answered, unless it is so and there is a `then`. */
+void api_destroy_go(struct exchange *x, void (*then)(struct exchange *x));
 
 /* The id or name of a checkpoint, where it is given. -1, answered. */
 int api_checkpoint_named(struct exchange *x, const struct json *given, struct span *to) MUSTCHECK;

@@ -50,7 +50,7 @@ struct row_file {
     struct number version, uid_base, mode, store_lost, disclose;
     struct item state_dir, store, floors, signers, roots, crl;
     struct row_dns dns;
-    struct items policy;
+    struct items policy, tasks;
     struct list listeners;
     struct row_desk desk;
     struct row_dock dock;
@@ -160,6 +160,7 @@ static const struct key file_keys[] = {
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
+    {"tasks", KEY_TEXTS, AT(row_file, tasks), KEY_EMPTY, .help = "files of kinds of tasks, relative to this file"},
     {"log", KEY_MAP, AT(row_file, log), 0, .table = &log_table, .help = "what is written to standard error"},
     {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
     {"disclose", KEY_ONE_OF, AT(row_file, disclose), 0, .choices = disclosures,
@@ -324,6 +325,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
     take_log(l, &r->log, c);
+    config_take_tasks(l, &r->tasks, file, c);
     c->shadow = r->mode.v == 2;
     c->store_lost_allow_reads = r->store_lost.v == 1;
     c->disclose_rules = r->disclose.v == 1;
@@ -418,6 +420,8 @@ void config_free(struct config **cp)
 {
     for (size_t i = 0; *cp != NULL && i < CONFIG_LISTENERS; i++)
         free((*cp)->listener[i].source);
+    for (size_t i = 0; *cp != NULL && i < TASKS_MAX; i++)
+        dynbuf_free(&(*cp)->task[i]);
     free(*cp);
     *cp = NULL;
 }

@@ -1,4 +1,5 @@
-/* countersign.yaml: one row a key, with bounds, default and a sentence (config.c; listeners: config_listener.c). */
+/* countersign.yaml: one row a key, with bounds, default and a sentence (config.c; listeners: config_listener.c,
+ * tasks: config_tasks.c). */
 #ifndef PROXY_PARENT_CONFIG_CONFIG_H
 #define PROXY_PARENT_CONFIG_CONFIG_H
 
@@ -6,6 +7,7 @@
 #include "common/id.h"
 #include "common/log.h"
 #include "policy/policy.h"
+#include "proxy/task/wire_task.h"
 #include "proxy/wire.h"
 
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
@@ -54,6 +56,8 @@ struct config {
     uint64_t checkpoints_max; /* bytes of one owner's */
     int uid_base;             /* 0: not said */
     bool store_lost_allow_reads, disclose_rules, shadow;
+    struct dynbuf task[TASKS_MAX]; /* each a wire_task */
+    size_t ntasks;
     struct digest text; /* of the file, as it was read */
     enum log_level log_level;
     enum log_form log_form;

@@ -1,4 +1,4 @@
-/* Inside the configuration only: what config.c and config_listener.c share. */
+/* Inside the configuration only: what its files share. */
 #ifndef PROXY_PARENT_CONFIG_CONFIG_IN_H
 #define PROXY_PARENT_CONFIG_CONFIG_IN_H
 
@@ -15,6 +15,8 @@ void config_read_address(struct loader *l, const struct node *n, void *field);
 void config_copy(struct loader *l, char *dst, size_t cap, const struct item *it);
 /* The same for a path, relative to the folder of the file that named it. */
 void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file, const struct item *it);
+/* Those files and the schemas that they name, into c->task; problems go to l. */
+void config_take_tasks(struct loader *l, const struct items *files, const char *file, struct config *c);
 /* Rows of config_listener_table into c->listener; problems go to l. */
 void config_take_listeners(struct loader *l, const struct list *rows, const char *file, struct config *c);
 

@@ -179,7 +179,7 @@ def git_lfs_shows_it(lab):
     lab.run(["git", "init", "-q", "-b", "main", told.work], rc=0)
     (told.work / "a.bin").write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{'ab' * 32}\nsize 6\n")
     (told.work / ".gitattributes").write_text("*.bin filter=lfs -text\n")
-    mine = ["git", "-C", told.work, "-c", "filter.lfs.clean=cat", "-c", "filter.lfs.process=", "-c", "user.name=a", "-c", "user.email=a@a.example"]
+    mine = ["git", "-C", told.work, "-c", "filter.lfs.clean=cat", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false", "-c", "user.name=a", "-c", "user.email=a@a.example"]
     lab.run([*mine, "add", "."], rc=0)
     lab.run([*mine, "commit", "-qm", "x"], rc=0)
     told("git-lfs", "fetch", setenv=["GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=lfs.url", f"GIT_CONFIG_VALUE_0=https://{AT}/acme/app.git/info/lfs"])

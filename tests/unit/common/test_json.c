@@ -417,6 +417,40 @@ static void written(void **state)
     dynbuf_free(&b);
 }
 
+/* What was parsed is written as the same value, and no deeper than it may be. */
+static void a_tree_is_written_as_it_was(void **state)
+{
+    static const char *const same[] = {"{\"a\":[1,2.50,-0,1e400,true,false,null],\"b\":{\"c\":\"x\\ny\"},\"\":[]}",
+                                       "[[],{}]", "7", "\"\"", "null"};
+    struct dynbuf b;
+    struct arena a;
+    struct jsonw w;
+    arena_init(&a, 1 << 20);
+    dynbuf_init(&b, 1 << 16);
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+        const struct json *j = json_parse(span_str(same[i]), &a);
+        assert_non_null(j);
+        dynbuf_reset(&b);
+        jsonw_begin(&w, &b);
+        jsonw_tree(&w, j);
+        assert_true(dynbuf_ok(&b) && span_eq(dynbuf_span(&b), span_str(same[i])));
+    }
+    char deep[2 * JSON_DEPTH_MAX + 1] = "";
+    memset(deep, '[', JSON_DEPTH_MAX);
+    memset(deep + JSON_DEPTH_MAX, ']', JSON_DEPTH_MAX);
+    const struct json *j = json_parse(span_of(deep, 2 * JSON_DEPTH_MAX), &a);
+    assert_non_null(j);
+    jsonw_begin(&w, &b);
+    jsonw_tree(&w, j);
+    assert_false(dynbuf_ok(&b));
+    dynbuf_free(&b);
+    jsonw_begin(&w, &b);
+    jsonw_tree(&w, j->child);
+    assert_true(dynbuf_ok(&b));
+    dynbuf_free(&b);
+    arena_free(&a);
+}
+
 /* Every byte at every place of a run: what was written is read as the same, and nothing stands raw that may not. */
 static void every_byte_at_every_place(void **state)
 {
@@ -480,6 +514,7 @@ int main(void)
         cmocka_unit_test(numbers_stay_text),
         cmocka_unit_test(found),
         cmocka_unit_test(written),
+        cmocka_unit_test(a_tree_is_written_as_it_was),
         cmocka_unit_test(every_byte_at_every_place),
         cmocka_unit_test(writer_failures_stick),
     };

@@ -9,7 +9,7 @@
 #include "common/net/loop.h"
 #include "web-approval/route.h"
 
-struct dynbuf sent, noted;
+struct dynbuf sent, noted, all_sent;
 unsigned sent_type, noted_n;
 uint64_t sent_id;
 static bool of_note;
@@ -28,6 +28,10 @@ struct dynbuf *chan_begin(struct chan *c, uint16_t type, uint64_t id)
 int chan_commit(struct chan *c)
 {
     noted_n += of_note;
+    if (!of_note) {
+        (void)dynbuf_add_byte(&all_sent, (uint8_t)sent_type);
+        (void)dynbuf_add(&all_sent, dynbuf_span(&sent));
+    }
     return 0;
 }
 
@@ -90,12 +94,16 @@ int group_setup(void **state)
     desk.ledger = desk.parent = desk.warden = (struct chan *)&desk;
     dynbuf_init(&sent, 1 << 20);
     dynbuf_init(&noted, 1 << 20);
+    dynbuf_init(&all_sent, 1 << 24);
     exchange_answered = answered;
     return rc;
 }
 
 void end(void)
 {
+    if (x.over)
+        x.over(&x);
+    x.over = NULL;
     dynbuf_free(&x.raw);
     dynbuf_free(&x.out);
     arena_free(&x.arena);
@@ -107,6 +115,7 @@ int group_teardown(void **state)
     desk_store_free(&desk.store);
     dynbuf_free(&sent);
     dynbuf_free(&noted);
+    dynbuf_free(&all_sent);
     (void)unlink(db_path);
     return rmdir(path);
 }
@@ -130,6 +139,7 @@ static unsigned asked(enum desk_place place, const struct caller *caller, const 
     assert_int_equal(http_parse_request(dynbuf_span(&x.raw), HTTP_ORIGIN_SERVER, &seen, &x.head, &used, &e), HTTP_OK);
     x.body = span_from(dynbuf_span(&x.raw), used);
     sent_type = noted_n = 0;
+    dynbuf_reset(&all_sent);
     route_run(&x);
     return x.status;
 }
@@ -176,4 +186,16 @@ struct dynbuf list_of_one(enum pause_way way)
     msg_put_u16(&list, 0);
     msg_put_u8(&list, (uint8_t)way);
     return list;
+}
+
+void row_of(struct span name)
+{
+    char sql[256];
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
+    (void)snprintf(sql, sizeof(sql),
+                   "INSERT INTO sandbox VALUES ('%.*s','x','uid 0','default','started',1,NULL,'{}',1,1)",
+                   SPAN_FMT(name));
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
 }

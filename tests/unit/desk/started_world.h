@@ -18,6 +18,8 @@
 extern struct dynbuf sent, noted; /* the last message, but for notes; the last note */
 extern unsigned sent_type, noted_n;
 extern uint64_t sent_id;
+extern struct dynbuf
+    all_sent; /* all messages of this request but notes: of each its type, as a byte, and its payload */
 extern struct desk desk;
 extern struct exchange x;
 extern struct ask waits; /* of another exchange, while the next one is run */
@@ -35,6 +37,8 @@ void end(void);
 bool says(const char *needle);
 /* Who was asked answers. */
 void answer(enum ask_whom whom, uint16_t type, struct span payload);
+/* The ledger has a row of a sandbox of this name that is started, of generation 1. */
+void row_of(struct span name);
 /* M_SB_LISTED of a sandbox that is called box. */
 struct dynbuf list_of_one(enum pause_way way);
 

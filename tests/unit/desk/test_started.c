@@ -78,6 +78,7 @@ static void a_start_is_of_the_generation_that_the_ledger_gave(void **state)
     assert_int_equal(msg_get_u64(&m), 100);
     assert_int_equal(msg_get_u64(&m), 60000);
     assert_true(msg_get_bool(&m)); /* strict: the gateway is root's (owner_uid) */
+    assert_false(msg_get_bool(&m));
     assert_int_equal(msg_end(&m), 0);
     answer(ASK_WARDEN, M_SB_STARTED, SPAN("\1\0\0\0\0\1"));
     assert_int_equal(x.status, 201);

@@ -111,6 +111,73 @@ static void values_are_taken(void **state)
     config_free(&c);
 }
 
+static void put(const char *name, const char *text)
+{
+    char to[128];
+    snprintf(to, sizeof(to), "%s/%s", dir, name);
+    FILE *f = fopen(to, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void take_away(const char *name)
+{
+    char at[128];
+    snprintf(at, sizeof(at), "%s/%s", dir, name);
+    unlink(at);
+}
+
+#define TASK "version: 1\nkind: count\ncommand: [wc, -w]\ntimeout: 30s\ninput: any.json\noutput: any.json\n"
+
+static void kinds_of_tasks_are_read_with_their_schemas(void **state)
+{
+    static const struct {
+        const char *task, *schema, *said;
+    } bad[] = {
+        {TASK, "{\"type\":\"objekt\"}", "t.yaml:5:8"},
+        {TASK, "{\"a\":{}}", "at /a: is not known here"},
+        {TASK, "{", "this schema cannot be used, at its top"},
+        {"version: 1\nkind: A\ncommand: [wc]\ntimeout: 30s\ninput: any.json\noutput: any.json\n", "{}",
+         "a name here"},
+        {"version: 1\nkind: a\ncommand: []\ntimeout: 30s\ninput: any.json\noutput: any.json\n", "{}", "t.yaml:3"},
+        {"version: 1\nkind: a\ncommand: [wc]\ntimeout: 2d\ninput: any.json\noutput: any.json\n", "{}", "t.yaml:4"},
+        {"version: 1\nkind: a\ncommand: [wc]\ninput: any.json\noutput: any.json\n", "{}", "timeout"},
+        {"version: 1\nkind: a\ncommand: [wc]\ntimeout: 30s\noutput: any.json\n", "{}", "input"},
+        {"version: 1\nkind: a\ncommand: [wc]\ntimeout: 30s\ninput: none.json\noutput: any.json\n", "{}", "none.json"},
+        {TASK "lanes: [x]\n", "{}", "lanes"},
+        {TASK "limits: { memory: 1MiB }\n", "{}", "memory"},
+    };
+    struct wire_task t;
+    struct err e;
+    put("t.yaml", TASK "limits: { memory: 64MiB, hold: strict }\nimage: debian\n");
+    put("any.json", "{\"type\":\"integer\"}");
+    struct config *c = load("version: 1\ntasks: t.yaml\n", &e);
+    if (c == NULL)
+        fail_msg("%s", e.text);
+    assert_int_equal(c->ntasks, 1);
+    struct msg_in m = msg_in(dynbuf_span(&c->task[0]));
+    assert_int_equal(wire_get_task(&m, &t), 0);
+    assert_true(span_eq(t.kind, SPAN("count")) && span_eq(t.image, SPAN("debian")) && t.limits == TASK_STRICT);
+    assert_true(t.nwords == 2 && span_eq(t.word[1], SPAN("-w")) && t.timeout_ms == 30000 && t.memory == 64 << 20);
+    assert_true(span_eq(t.input, SPAN("{\"type\":\"integer\"}")) && span_eq(t.output, t.input));
+    config_free(&c);
+    assert_null(load("version: 1\ntasks: [t.yaml, t.yaml]\n", &e));
+    assert_non_null(strstr(e.text, "another file has this kind"));
+    c = load("version: 1\ntasks: []\n", &e);
+    assert_true(c != NULL && c->ntasks == 0);
+    config_free(&c);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        put("t.yaml", bad[i].task);
+        put("any.json", bad[i].schema);
+        if (load("version: 1\ntasks: [t.yaml]\n", &e) != NULL || strstr(e.text, bad[i].said) == NULL)
+            fail_msg("%zu: %s", i, e.text);
+    }
+    take_away("t.yaml");
+    assert_null(load("version: 1\ntasks: [t.yaml]\n", &e));
+    take_away("any.json");
+}
+
 static void the_master_key_is_in_one_of_three_places(void **state)
 {
     struct err e;
@@ -333,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold_where_nothing_is_said),
         cmocka_unit_test(values_are_taken),
+        cmocka_unit_test(kinds_of_tasks_are_read_with_their_schemas),
         cmocka_unit_test(the_master_key_is_in_one_of_three_places),
         cmocka_unit_test(every_way_in_is_taken),
         cmocka_unit_test(as_many_as_there_may_be),

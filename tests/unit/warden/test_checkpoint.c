@@ -152,6 +152,7 @@ static uint64_t start_from(uint64_t desk, int *fd)
     msg_put_u64(&b, 100);
     msg_put_u64(&b, 60000);
     msg_put_u8(&b, false);
+    msg_put_u8(&b, false);
     say(DESK, M_SB_START_FROM, desk, &b);
     uint64_t id = heard(PARENT, M_BOX);
     *fd = frame_take_fd(&got, 0);

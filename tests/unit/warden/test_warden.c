@@ -207,6 +207,22 @@ static void with_the_desk_go_its_commands_and_what_it_waited_for(void **state)
     close(other);
 }
 
+/* What was started for a request of the desk's own is nobody's after it; any other goes on. */
+static void with_the_desk_goes_what_is_bound_to_it(void **state)
+{
+    int fd, other;
+    bound = true;
+    uint64_t id = runs("box", 60000, &fd);
+    bound = false;
+    (void)runs("other", 60000, &other);
+    close(side[DESK]);
+    side[DESK] = -1;
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
+    end_heard("box");
+    close(fd);
+    close(other);
+}
+
 /* Whoever asks, and whoever ended it, is answered when nothing is left: one that was ended may run code still. */
 static void its_end_is_said_when_nothing_is_left(void **state)
 {
@@ -440,6 +456,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_does_not_read_ends_no_sandbox, begin_known, finish),
         cmocka_unit_test_setup_teardown(what_is_not_up_yet_ends_too, begin_known, finish),
         cmocka_unit_test_setup_teardown(with_the_desk_go_its_commands_and_what_it_waited_for, begin_known, finish),
+        cmocka_unit_test_setup_teardown(with_the_desk_goes_what_is_bound_to_it, begin_known, finish),
         cmocka_unit_test_setup_teardown(its_end_is_said_when_nothing_is_left, begin_known, finish),
         cmocka_unit_test_setup_teardown(a_terminal_has_a_size, begin_known, finish),
         cmocka_unit_test_setup_teardown(input_goes_as_far_as_it_may, begin_known, finish),

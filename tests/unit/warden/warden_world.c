@@ -12,6 +12,7 @@
 #include "common/msg.h"
 
 int side[ENDS] = {-1, -1, -1};
+bool bound;
 static pid_t warden;
 
 /* --- the warden ----------------------------------------------------------------- */
@@ -143,6 +144,7 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
     msg_put_u64(&b, 50);
     msg_put_u64(&b, timeout_ms);
     msg_put_u8(&b, true);
+    msg_put_u8(&b, bound);
     say(DESK, M_SB_START, desk, &b);
     uint64_t id = heard(PARENT, M_BOX);
     struct msg_in m = msg_in(got.payload);
