@@ -257,6 +257,33 @@ int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, stru
     return walk(s, q, a, ticket_step, &w, e);
 }
 
+int desk_store_like(struct desk_store *s, const struct ticket *t, bool waiting, size_t max, struct arena *a,
+                    desk_store_ticket_fn *fn, void *ctx, struct err *e)
+{
+    struct ticket_walk w = {fn, ctx};
+    sqlite3_stmt *q;
+
+    if (query(s,
+              "SELECT " TICKET_COLUMNS " FROM ticket WHERE id IN (SELECT id FROM ticket WHERE "
+              "(:waiting AND state = 'pending') OR (NOT :waiting AND state IN ('approved', 'executing', 'done')) "
+              "ORDER BY created_ms DESC LIMIT :back) AND tenant = :tenant AND host = :host AND port = :port "
+              "AND method = :method AND op = :op AND id <> :id AND (NOT :waiting OR sandbox = :sandbox) "
+              "ORDER BY created_ms DESC LIMIT :max",
+              &q, e) != 0)
+        return -1;
+    bind_u64(q, ":waiting", waiting);
+    bind_u64(q, ":back", STORE_LOOKED_BACK);
+    bind_u64(q, ":port", t->port);
+    bind_u64(q, ":max", max);
+    bind(q, ":tenant", t->tenant);
+    bind(q, ":host", t->host);
+    bind(q, ":method", t->method);
+    bind(q, ":op", t->op);
+    bind(q, ":id", t->id);
+    bind(q, ":sandbox", t->sandbox);
+    return walk(s, q, a, ticket_step, &w, e);
+}
+
 struct ticket_one {
     struct ticket *t;
     int found;

@@ -7,7 +7,7 @@
 #include "common/err.h"
 #include "common/id.h"
 
-enum { STORE_MS = 2000, STORE_ROWS_MAX = 1000 };
+enum { STORE_MS = 2000, STORE_ROWS_MAX = 1000, STORE_LOOKED_BACK = 1000 };
 
 struct desk_store;
 
@@ -59,6 +59,10 @@ void desk_store_free(struct desk_store **s);
 typedef int desk_store_ticket_fn(void *ctx, const struct ticket *t);
 int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, struct arena *a, desk_store_ticket_fn *fn,
                        void *ctx, struct err *e) MUSTCHECK;
+/* Of the last STORE_LOOKED_BACK tickets that are pending, or were approved, those to the same tenant's same host by
+ * the same operation and method, the newest first, at most max; waiting: of the same sandbox. t itself is none. */
+int desk_store_like(struct desk_store *s, const struct ticket *t, bool waiting, size_t max, struct arena *a,
+                    desk_store_ticket_fn *fn, void *ctx, struct err *e) MUSTCHECK;
 /* 1, 0: none of that id, -1. */
 int desk_store_ticket(struct desk_store *s, struct span id, struct arena *a, struct ticket *t,
                       struct err *e) MUSTCHECK;

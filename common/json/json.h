@@ -14,6 +14,7 @@ enum json_type { JSON_BAD = 0, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, J
 struct json {
     enum json_type type;
     bool truth;
+    bool twice;       /* an object of json_parse_twice: a name stands more than once */
     struct span text; /* a string's bytes (unescaped), a number's digits; a zero byte follows if there are any */
     struct span key;  /* when it is an object's member */
     const struct json *child; /* first member or element */
@@ -27,6 +28,8 @@ const struct json *json_parse(struct span text, struct arena *a) MUSTCHECK;
 /* The same, with the reason for NULL. JSON_OVER_LIMIT: also out of memory. */
 enum json_fault { JSON_MALFORMED = 0, JSON_BYTES, JSON_KEY_TWICE, JSON_OVER_LIMIT };
 const struct json *json_parse_or(struct span text, struct arena *a, enum json_fault *why) MUSTCHECK;
+/* The same for showing alone: what has a name twice is no fault, and all members are there. */
+const struct json *json_parse_twice(struct span text, struct arena *a, enum json_fault *why) MUSTCHECK;
 /* A member by name; NULL if absent or not an object. */
 const struct json *json_get(const struct json *j, struct span key);
 /* RFC 6901; "" is the whole. NULL if it leads nowhere. */

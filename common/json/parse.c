@@ -16,6 +16,7 @@ struct build {
     struct json *top;
     size_t nodes, depth;
     enum json_fault fault; /* of what a callback refused */
+    bool twice;            /* names may stand more than once */
     struct frame frame[JSON_DEPTH_MAX];
     yajl_handle parser;
     size_t end; /* of the text's one value */
@@ -232,12 +233,15 @@ static bool many_keys_differ(const struct json *object, enum json_fault *why)
 static int on_object_end(void *ctx)
 {
     struct build *b = ctx;
-    const struct json *object = b->frame[--b->depth].node;
+    struct json *object = b->frame[--b->depth].node;
     enum json_fault why = JSON_KEY_TWICE;
     bool differ = object->count <= 16 ? few_keys_differ(object) : many_keys_differ(object, &why);
-    if (!differ)
+    object->twice = !differ && why == JSON_KEY_TWICE;
+    if (!differ && !(object->twice && b->twice)) {
         b->fault = why;
-    return differ && whole(b);
+        return 0;
+    }
+    return whole(b);
 }
 
 /* Bytes of the escape that s begins with; 0 for a lone surrogate or broken hex.
@@ -312,15 +316,9 @@ static bool nothing_follows(const struct build *b, struct span text)
     return true;
 }
 
-const struct json *json_parse(struct span text, struct arena *a)
+static const struct json *parse(struct span text, struct arena *a, bool twice, enum json_fault *why)
 {
-    enum json_fault why;
-    return json_parse_or(text, a, &why);
-}
-
-const struct json *json_parse_or(struct span text, struct arena *a, enum json_fault *why)
-{
-    struct build b = {.arena = a};
+    struct build b = {.arena = a, .twice = twice};
     struct pool pool = {0};
     yajl_alloc_funcs alloc = {pool_alloc, pool_realloc, pool_free, &pool};
     bool good = false;
@@ -343,4 +341,20 @@ out:
     free(pool.p);
     *why = b.fault;
     return good && b.depth == 0 ? b.top : NULL;
+}
+
+const struct json *json_parse_or(struct span text, struct arena *a, enum json_fault *why)
+{
+    return parse(text, a, false, why);
+}
+
+const struct json *json_parse_twice(struct span text, struct arena *a, enum json_fault *why)
+{
+    return parse(text, a, true, why);
+}
+
+const struct json *json_parse(struct span text, struct arena *a)
+{
+    enum json_fault why;
+    return json_parse_or(text, a, &why);
 }

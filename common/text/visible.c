@@ -97,3 +97,14 @@ struct visible_count visible_count(struct span s)
     }
     return c;
 }
+
+bool visible_is_text(struct span s)
+{
+    size_t controls = 0, run = utf8_run(s);
+
+    if (s.n - run > 3)
+        return false;
+    for (size_t i = 0; i < run; i++)
+        controls += s.p[i] < 0x20 && s.p[i] != '\n' && s.p[i] != '\r' && s.p[i] != '\t';
+    return controls <= s.n / 50;
+}

@@ -31,4 +31,7 @@ struct visible_count {
 };
 struct visible_count visible_count(struct span s);
 
+/* Is it text: UTF-8 with few control characters? One cut in two at its end is no reason to call it bytes. */
+bool visible_is_text(struct span s);
+
 #endif

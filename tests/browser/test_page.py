@@ -3,16 +3,18 @@
 
 usage: test_page.py [NAME...]      PREFIX/bin first in PATH; SHOTS=DIR keeps the screenshots
 """
+import gzip
 import json
 import os
 import pathlib
+import re
 import secrets
 import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "e2e/lab")]
-from gateway import Gateway, program, simple_policy  # noqa: E402
+from gateway import Gateway, Page, program, simple_policy  # noqa: E402
 from harness import main, test  # noqa: E402
 from patience import PATIENCE  # noqa: E402
 from servers import npm_modules  # noqa: E402
@@ -54,6 +56,24 @@ def a_person_approves_on_the_page_and_the_write_passes(lab):
     client.wait_line(r"HTTP/1.1 200", 60)
     assert up.effects() == {"POST /pay": 1}
     assert any(r.get("channel") == "page" for r in gw.audit())
+
+
+@test()
+def the_page_weighs_little_and_asks_nobody_else(lab):
+    up = lab.upstream()
+    gw = Gateway(lab, simple_policy(up), {"api": lab.canary(secrets.token_urlsafe(40)).encode()}, hold="inline_wait: 0s, expires: 10m")
+    lab.run(["curl", "-sS", "--data-binary", '{"amount": 5}', "-H", "Content-Type: application/json",
+             f"https://{up.name}:{up.port}/pay"], env=gw.client_env(), rc=0)
+    ticket, page = gw.pending()["id"], Page(gw)
+    for path in ("/", f"/tickets/{ticket}"):
+        seen = page.ask("GET", path)[1]
+        assert not re.search(rb'(?:href|src|action)="(?![/#])', seen), seen
+        files = sorted(set(re.findall(rb'(?:href|src)="(/assets/[^"]+)"', seen)))
+        assert len(files) == 3, files
+        weight = sum(len(gzip.compress(data)) for data in [seen, *(page.ask("GET", f.decode())[1] for f in files)])
+        assert weight <= 60 * 1024, weight
+        print(f"# {path[:8]}: {weight} bytes, compressed")
+    gw.deny(ticket, "seen")
 
 
 @test()

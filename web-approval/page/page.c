@@ -110,6 +110,15 @@ void page_decider(struct exchange *x, const struct ticket *t, size_t max)
     show_cut(&x->out, t->decided_by, max);
 }
 
+void page_port(struct exchange *x, const struct ticket *t)
+{
+    bool usual =
+        (t->port == 443 && span_eq(t->scheme, SPAN("https"))) || (t->port == 80 && span_eq(t->scheme, SPAN("http")));
+
+    if (!usual)
+        (void)dynbuf_addf(&x->out, ":%llu", (unsigned long long)t->port);
+}
+
 void page_summary(struct exchange *x, const struct ticket *t, size_t max)
 {
     struct dynbuf *out = &x->out;

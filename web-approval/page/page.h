@@ -5,12 +5,24 @@
 
 #include "web-approval/api/api.h"
 #include "web-approval/page/show.h"
+#include "web-approval/reading/reading.h"
 
 enum {
     PAGE_BODY_INLINE = 64 * 1024,  /* of a body, shown on the ticket's own page */
     PAGE_BODY_WHOLE = 1024 * 1024, /* shown on the page of the whole body */
     PAGE_RECENT = 20,
     PAGE_WAITING = 200,
+    PAGE_BESIDE = 8,              /* of those that wait beside a request, so many are compared with it */
+    PAGE_BESIDE_BODY = 64 * 1024, /* whose bodies are no longer */
+};
+
+/* A ticket with its body, taken apart. */
+struct view {
+    struct ticket t;
+    struct span bytes; /* of the body, at most PAGE_BODY_WHOLE; in the arena */
+    bool there;        /* the body is to be had, or there is none */
+    struct asked asked;
+    struct reading r;
 };
 
 #define PUT(x, lit) ((void)dynbuf_add(&(x)->out, SPAN(lit)))
@@ -27,6 +39,8 @@ bool page_frozen(struct exchange *x, struct freeze *f);
 /* An effect or a state as a shape and a word; unknown words are shown as they are. */
 void page_badge(struct dynbuf *out, struct span effect);
 void page_state(struct dynbuf *out, struct span state);
+/* ":8443", where the scheme does not say it. */
+void page_port(struct exchange *x, const struct ticket *t);
 /* What it would do in at most max bytes: the pack's sentence, or without one the method and the place. */
 void page_summary(struct exchange *x, const struct ticket *t, size_t max);
 /* Why it is held other than by a rule's own word; NULL: it is by that. */
@@ -39,13 +53,21 @@ void page_expires(struct exchange *x, const struct ticket *t, const char *attrib
 void page_row(struct exchange *x, const char *label, struct span value);
 
 /* Ticket page: page_request.c */
-void page_request(struct exchange *x, const struct ticket *t, const struct body *b);
+void page_request(struct exchange *x, const struct view *v);
 /* The bytes of a body as far as they are in memory or in the descriptor: at most max, in the arena. */
 struct span page_body_bytes(struct exchange *x, const struct body *b, size_t max);
 void page_body_text(struct exchange *x, struct span bytes);
-/* Ticket page: page_decide.c. body: it could be shown. */
-void page_decision(struct exchange *x, const struct ticket *t, bool body);
-void page_decision_whole(struct exchange *x, const struct ticket *t);
+/* Ticket page: page_reading.c. What is apt to deceive, first of all; the values of the body. */
+void page_read(struct exchange *x, struct view *v, struct arena *a);
+void page_flags(struct exchange *x, const struct reading *r);
+void page_values(struct exchange *x, const struct reading *r);
+/* Ticket page: page_beside.c. Find the last of its shape that was approved, and those that wait beside it, with their
+ * bodies; then show, at once or when the ledger has answered. v: with its bytes, not yet taken apart. */
+void page_beside_find(struct exchange *x, struct view *v, void (*show)(struct exchange *x, struct view *v));
+void page_beside(struct exchange *x, const struct view *v);
+/* Ticket page: page_decide.c. */
+void page_decision(struct exchange *x, const struct view *v);
+void page_decision_whole(struct exchange *x, const struct view *v);
 bool page_is_cut(const struct ticket *t);
 /* page_ticket.c: the policy in force lets its credential go there. */
 bool page_released(struct exchange *x, const struct ticket *t);

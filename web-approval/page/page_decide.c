@@ -63,14 +63,25 @@ static void yes_means(struct exchange *x, const struct ticket *t)
                "<code>countersign thaw</code>.</p>\n");
 }
 
-static void approve(struct exchange *x, const struct ticket *t, bool body)
+/* What nobody can see in full has no yes here, and no mark with which one could be sent. */
+static bool nothing_to_approve(struct exchange *x, const struct view *v)
 {
+    if (v->there && !v->r.blocks)
+        return false;
+    PUT(x, "<h3>Approve</h3>\n<p class=\"note\">What cannot be shown cannot be approved here.");
+    show_own(&x->out, v->r.blocks ? " Why is said at the top of this page." : "");
+    PUT(x, "</p>\n</div>\n");
+    return true;
+}
+
+static void approve(struct exchange *x, const struct view *v)
+{
+    const struct ticket *t = &v->t;
+
     PUT(x, "<div class=\"choice\">\n");
-    yes_means(x, t);
-    if (!body) {
-        PUT(x, "<p class=\"note\">What cannot be shown cannot be approved here.</p>\n</div>\n");
+    if (nothing_to_approve(x, v))
         return;
-    }
+    yes_means(x, t);
     if (page_is_cut(t)) {
         PUT(x, "<p class=\"note\">The body is longer than this page shows.</p>\n<p><a class=\"button\" "
                "href=\"/tickets/");
@@ -148,27 +159,28 @@ static void outcome(struct exchange *x, const struct ticket *t)
     PUT(x, "</dl>\n</section>\n");
 }
 
-void page_decision(struct exchange *x, const struct ticket *t, bool body)
+void page_decision(struct exchange *x, const struct view *v)
 {
+    const struct ticket *t = &v->t;
+
     if (!span_eq(t->state, SPAN("pending"))) {
         outcome(x, t);
         return;
     }
     PUT(x, "<section class=\"decide\" aria-labelledby=\"decide\">\n<h2 id=\"decide\">Your decision</h2>\n"
            "<div class=\"choices\">\n");
-    approve(x, t, body);
+    approve(x, v);
     deny(x, t);
     PUT(x, "</div>\n</section>\n");
 }
 
-void page_decision_whole(struct exchange *x, const struct ticket *t)
+static void approve_whole(struct exchange *x, const struct view *v)
 {
-    if (!span_eq(t->state, SPAN("pending"))) {
-        outcome(x, t);
+    const struct ticket *t = &v->t;
+
+    PUT(x, "<div class=\"choice\">\n");
+    if (nothing_to_approve(x, v))
         return;
-    }
-    PUT(x, "<section class=\"decide\" aria-labelledby=\"decide\">\n<h2 id=\"decide\">Your decision</h2>\n"
-           "<div class=\"choices\">\n<div class=\"choice\">\n");
     yes_means(x, t);
     form_begin(x, t, "approve", "approve-whole");
     PUT(x, "<input type=\"hidden\" name=\"whole\" value=\"1\">\n<label class=\"check\"><input type=\"checkbox\" "
@@ -177,6 +189,19 @@ void page_decision_whole(struct exchange *x, const struct ticket *t)
     PUT(x, " of it</label>\n");
     approve_fields(x, t);
     PUT(x, "</div>\n");
+}
+
+void page_decision_whole(struct exchange *x, const struct view *v)
+{
+    const struct ticket *t = &v->t;
+
+    if (!span_eq(t->state, SPAN("pending"))) {
+        outcome(x, t);
+        return;
+    }
+    PUT(x, "<section class=\"decide\" aria-labelledby=\"decide\">\n<h2 id=\"decide\">Your decision</h2>\n"
+           "<div class=\"choices\">\n");
+    approve_whole(x, v);
     deny(x, t);
     PUT(x, "</div>\n</section>\n");
 }

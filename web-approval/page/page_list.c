@@ -1,26 +1,70 @@
 /* The list: what waits, and what was decided lately. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "web-approval/page/page.h"
 #include "web-approval/route.h"
 
+enum { CARD_FACTS = 3, CARD_ARENA = 4 * 1024 * 1024 };
+
+/* Where it goes, exactly; a row is one line high, or two, and the whole of it stands on the ticket's page. */
 static void card_where(struct exchange *x, const struct ticket *t)
 {
     struct dynbuf *out = &x->out;
 
-    PUT(x, "<p class=\"where\"><span class=\"mono\">");
+    PUT(x, "<p class=\"where mono\">");
     show_cut(out, t->method, 32);
     PUT(x, " ");
     show_host(out, t->host);
+    page_port(x, t);
     show_cut(out, t->path, 160);
-    PUT(x, "</span></p>\n");
+    if (t->has_query) {
+        PUT(x, "?");
+        show_cut(out, t->query, 80);
+    }
+    PUT(x, "</p>\n");
 }
 
-static void card_when(struct exchange *x, const struct ticket *t)
+/* Is its sentence nothing but that? Then a row says it once. */
+static bool says_where(struct exchange *x, const struct ticket *t)
+{
+    bool usual = t->port == (span_eq(t->scheme, SPAN("https")) ? 443 : 80);
+    struct span port = usual ? SPAN("") : arena_printf(&x->arena, ":%llu", (unsigned long long)t->port);
+    struct span where = arena_printf(&x->arena, "%.*s %.*s%.*s%.*s", SPAN_FMT(t->method), SPAN_FMT(t->host),
+                                     SPAN_FMT(port), SPAN_FMT(t->path));
+
+    return !t->has_query && where.p && span_eq(where, t->summary);
+}
+
+/* What it does, from the judge's facts: the first few. */
+static void card_facts(struct exchange *x, const struct json *list)
+{
+    size_t n = 0;
+
+    if (!list || !list->child)
+        return;
+    PUT(x, "<p class=\"matters\">");
+    for (const struct json *f = list->child; f && n < CARD_FACTS; f = f->next, n++) {
+        PUT(x, "<span>");
+        show_cut(&x->out, json_text(f, SPAN("label")), 40);
+        PUT(x, " <b>");
+        show_cut(&x->out, json_text(f, SPAN("value")), 80);
+        PUT(x, "</b></span> ");
+    }
+    if (list->count > n)
+        (void)dynbuf_addf(&x->out, "<span>%zu more</span>", list->count - n);
+    PUT(x, "</p>\n");
+}
+
+static void card_when(struct exchange *x, const struct ticket *t, const struct reading *r)
 {
     struct dynbuf *out = &x->out;
 
-    PUT(x, "<p class=\"meta\"><span>from <b>");
+    PUT(x, "<p class=\"meta\">");
+    if (r->nflags)
+        PUT(x, "<span class=\"warn\">look twice</span> ");
+    page_expires(x, t, "");
+    PUT(x, " <span>from <b>");
     show_cut(out, t->sandbox, 80);
     PUT(x, "</b></span> ");
     if (page_unusual(t)) {
@@ -36,29 +80,58 @@ static void card_when(struct exchange *x, const struct ticket *t)
         show_count(out, t->repeats, "time");
         PUT(x, "</span> ");
     }
-    page_expires(x, t, "");
     PUT(x, "</p>\n");
 }
 
-static int waiting_card(void *ctx, const struct ticket *t)
+/* Its head and facts are read here; the body, when it is opened. */
+static void card(struct exchange *x, const struct ticket *t)
 {
-    struct exchange *x = ctx;
     struct dynbuf *out = &x->out;
+    struct view v = {.t = *t};
+    struct arena a;
+
+    arena_init(&a, CARD_ARENA);
+    page_read(x, &v, &a);
 
     (void)dynbuf_addf(out, "<li class=\"card e-%s\" data-ticket=\"",
                       span_eq(t->effect, SPAN("delete")) ? "delete" : "other");
     show_text(out, t->id);
     PUT(x, "\">\n<p class=\"kind\">");
     page_badge(out, t->effect);
-    PUT(x, "</p>\n<h2><a href=\"/tickets/");
+    PUT(x, "</p>\n<div>\n<h2><a href=\"/tickets/");
     show_text(out, t->id);
     PUT(x, "\">");
     page_summary(x, t, 240);
     PUT(x, "</a></h2>\n");
-    card_where(x, t);
-    card_when(x, t);
+    if (v.r.nflags || !says_where(x, t))
+        card_where(x, t);
+    card_facts(x, v.asked.facts);
+    PUT(x, "</div>\n");
+    card_when(x, t, &v.r);
     PUT(x, "</li>\n");
+    arena_free(&a);
+}
+
+struct waiting {
+    struct ticket t[PAGE_WAITING];
+    size_t n;
+};
+
+static int waiting_row(void *ctx, const struct ticket *t)
+{
+    struct waiting *all = ctx;
+
+    if (all->n < PAGE_WAITING)
+        all->t[all->n++] = *t;
     return 0;
+}
+
+/* What expires first comes first. */
+static int by_urgency(const void *a, const void *b)
+{
+    const struct ticket *x = a, *y = b;
+
+    return x->expires_ms < y->expires_ms ? -1 : x->expires_ms > y->expires_ms;
 }
 
 struct recent {
@@ -103,15 +176,23 @@ static void list_body(struct exchange *x, uint64_t pending)
     const struct ticket_filter waiting = {.state = SPAN("pending"), .limit = PAGE_WAITING};
     const struct ticket_filter recent = {.state = SPAN("decided"), .limit = PAGE_RECENT};
     struct recent rows = {x, false};
+    struct waiting *all = arena_alloc(&x->arena, sizeof *all);
     struct err e;
 
+    if (!all) {
+        page_problem(x, 503, "Not possible now", "There is no memory for this page.");
+        return;
+    }
     PUT(x, "<h1>Waiting for a decision</h1>\n");
     if (pending == 0)
         PUT(x, "<div class=\"empty\"><p>Nothing waits.</p><p class=\"meta\">When an agent asks for something that a "
                "rule "
                "holds, it stands here until somebody decides.</p></div>\n");
     PUT(x, "<ul class=\"cards\">\n");
-    int rc = desk_store_tickets(x->desk->store, &waiting, &x->arena, waiting_card, x, &e);
+    int rc = desk_store_tickets(x->desk->store, &waiting, &x->arena, waiting_row, all, &e);
+    qsort(all->t, all->n, sizeof all->t[0], by_urgency);
+    for (size_t i = 0; i < all->n; i++)
+        card(x, &all->t[i]);
     PUT(x, "</ul>\n");
     if (pending > PAGE_WAITING)
         (void)dynbuf_addf(&x->out, "<p class=\"meta\">The newest %d of %llu are shown.</p>\n", PAGE_WAITING,

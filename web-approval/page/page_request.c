@@ -7,15 +7,12 @@
 static void url(struct exchange *x, const struct ticket *t)
 {
     struct dynbuf *out = &x->out;
-    bool usual =
-        (t->port == 443 && span_eq(t->scheme, SPAN("https"))) || (t->port == 80 && span_eq(t->scheme, SPAN("http")));
 
     show_text(out, t->scheme);
     PUT(x, "://<b>");
     show_text(out, t->host);
     PUT(x, "</b>");
-    if (!usual)
-        (void)dynbuf_addf(out, ":%llu", (unsigned long long)t->port);
+    page_port(x, t);
     show_text(out, t->path);
     if (t->has_query) {
         PUT(x, "?");
@@ -100,9 +97,10 @@ static void pre(struct exchange *x, const char *label, struct span bytes, void (
 
 static bool spread(struct exchange *x, struct span bytes)
 {
+    enum json_fault why;
     struct dynbuf text;
 
-    if (bytes.n == 0 || (bytes.p[0] != '{' && bytes.p[0] != '[') || !json_parse(bytes, &x->arena))
+    if (bytes.n == 0 || (bytes.p[0] != '{' && bytes.p[0] != '[') || !json_parse_twice(bytes, &x->arena, &why))
         return false;
     dynbuf_init(&text, 8 * PAGE_BODY_WHOLE);
     show_spread_json(&text, bytes);
@@ -119,7 +117,7 @@ static bool spread(struct exchange *x, struct span bytes)
 
 void page_body_text(struct exchange *x, struct span bytes)
 {
-    if (!show_is_text(bytes)) {
+    if (!visible_is_text(bytes)) {
         PUT(x, "<p class=\"note\">This is not text. Its bytes:</p>\n");
         pre(x, "Body in hexadecimal", bytes, show_hex);
         return;
@@ -138,7 +136,7 @@ static void warn_of(struct exchange *x, struct span bytes)
 {
     struct visible_count n = visible_count(bytes);
 
-    if (!show_is_text(bytes) || (n.escaped == 0 && n.other == 0))
+    if (!visible_is_text(bytes) || (n.escaped == 0 && n.other == 0))
         return;
     PUT(x, "<p class=\"note\">");
     if (n.escaped) {
@@ -152,8 +150,36 @@ static void warn_of(struct exchange *x, struct span bytes)
     PUT(x, "</p>\n");
 }
 
-static void body(struct exchange *x, const struct ticket *t, const struct body *b)
+/* The bytes as they came, or without their coding: then all of it, for its size says nothing about what it says. */
+static void body_shown(struct exchange *x, const struct view *v)
 {
+    const struct ticket *t = &v->t;
+    struct dynbuf *out = &x->out;
+    struct span bytes = v->r.opened ? v->r.text : span_first(v->bytes, PAGE_BODY_INLINE);
+
+    if (v->r.opened) {
+        PUT(x, "<p class=\"note\">It leaves compressed (");
+        show_cut(out, v->r.coding, 40);
+        PUT(x, "). Opened, it has ");
+        show_size(out, bytes.n);
+        PUT(x, ":</p>\n");
+    } else if (page_is_cut(t)) {
+        PUT(x, "<p class=\"note\">Only the first ");
+        show_size(out, bytes.n);
+        PUT(x, " of ");
+        show_size(out, t->body_size);
+        PUT(x, " stand here. <a href=\"/tickets/");
+        show_text(out, t->id);
+        PUT(x, "/whole\">Read all of it</a></p>\n");
+    }
+    page_values(x, &v->r);
+    warn_of(x, bytes);
+    page_body_text(x, bytes);
+}
+
+static void body(struct exchange *x, const struct view *v)
+{
+    const struct ticket *t = &v->t;
     struct dynbuf *out = &x->out;
     char hash[2 * DIGEST_BYTES + 1] = "";
 
@@ -167,29 +193,19 @@ static void body(struct exchange *x, const struct ticket *t, const struct body *
     PUT(x, "<p class=\"meta\"><span>");
     show_size(out, t->body_size);
     (void)dynbuf_addf(out, "</span> <span>SHA-256 <span class=\"mono\">%s</span></span></p>\n", hash);
-    if (!b) {
+    if (!v->there) {
         PUT(x, "<p class=\"note\">It is not to be had: no longer kept, or the ledger does not answer.</p>\n");
         return;
     }
-    struct span bytes = page_body_bytes(x, b, PAGE_BODY_INLINE);
-    if (page_is_cut(t)) {
-        PUT(x, "<p class=\"note\">Only the first ");
-        show_size(out, bytes.n);
-        PUT(x, " of ");
-        show_size(out, t->body_size);
-        PUT(x, " stand here. <a href=\"/tickets/");
-        show_text(out, t->id);
-        PUT(x, "/whole\">Read all of it</a></p>\n");
-    }
-    warn_of(x, bytes);
-    page_body_text(x, bytes);
+    body_shown(x, v);
     PUT(x, "<p><a class=\"quiet\" download href=\"/tickets/");
     show_text(out, t->id);
     PUT(x, "/body\">Download the exact bytes</a></p>\n");
 }
 
-void page_request(struct exchange *x, const struct ticket *t, const struct body *b)
+void page_request(struct exchange *x, const struct view *v)
 {
+    const struct ticket *t = &v->t;
     bool leaves = span_eq(t->state, SPAN("pending")) || span_eq(t->state, SPAN("approved"));
 
     PUT(x, "<section aria-labelledby=\"request\">\n<h2 id=\"request\">The request");
@@ -204,6 +220,6 @@ void page_request(struct exchange *x, const struct ticket *t, const struct body 
         (void)dynbuf_addf(&x->out, "<p class=\"note\">A long target: %zu bytes.</p>\n", t->path.n + t->query.n);
     url_decoded(x, t);
     fields(x, t);
-    body(x, t, b);
+    body(x, v);
     PUT(x, "</section>\n");
 }

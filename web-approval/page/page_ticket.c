@@ -6,8 +6,25 @@
 #include "web-approval/page/page.h"
 #include "web-approval/route.h"
 
-static void head(struct exchange *x, const struct ticket *t)
+/* What goes out with it, in a few words. */
+static void sends(struct exchange *x, const struct view *v)
 {
+    if (v->t.body_size == 0)
+        return;
+    PUT(x, " <span>sends ");
+    if (v->r.kind) {
+        show_own(&x->out, v->r.kind);
+        PUT(x, " with ");
+        show_count(&x->out, v->r.values, "value");
+        PUT(x, ", ");
+    }
+    show_size(&x->out, v->t.body_size);
+    PUT(x, "</span>");
+}
+
+static void head(struct exchange *x, const struct view *v)
+{
+    const struct ticket *t = &v->t;
     struct dynbuf *out = &x->out;
 
     PUT(x,
@@ -34,6 +51,7 @@ static void head(struct exchange *x, const struct ticket *t)
         show_own(out, page_unusual(t));
     }
     PUT(x, "</span>");
+    sends(x, v);
     if (span_eq(t->state, SPAN("pending"))) {
         PUT(x, " ");
         page_expires(x, t, "");
@@ -206,46 +224,62 @@ static void about(struct exchange *x, const struct ticket *t)
     PUT(x, "</dd>\n</dl>\n</aside>\n");
 }
 
-static void whole_ticket(struct exchange *x, const struct ticket *t, const struct body *b)
+static void whole_ticket(struct exchange *x, struct view *v)
 {
-    page_begin(x, 200, "ticket", "A request");
+    const struct ticket *t = &v->t;
     bool waits = span_eq(t->state, SPAN("pending"));
-    head(x, t);
+
+    page_begin(x, 200, "ticket", "A request");
+    head(x, v);
     if (!waits)
-        page_decision(x, t, false); /* what became of it comes first */
+        page_decision(x, v); /* what became of it comes first */
+    page_flags(x, &v->r);
     PUT(x, "<div class=\"columns\">\n<div>\n");
     facts(x, t);
-    agent(x, t);
-    page_request(x, t, b);
+    page_beside(x, v);
+    page_request(x, v);
+    agent(x, t); /* behind all that is known */
     PUT(x, "</div>\n");
     about(x, t);
     PUT(x, "</div>\n");
     if (waits)
-        page_decision(x, t, b || t->body_size == 0);
+        page_decision(x, v);
     page_end(x);
+}
+
+/* The body into the view; it outlives the message that it came with. */
+static bool take_body(struct exchange *x, struct frame *f)
+{
+    struct view *v = x->step;
+    struct body b;
+
+    v->there = v->t.body_size == 0;
+    if (api_body_read(f, &b) == 0) {
+        struct span bytes = page_body_bytes(x, &b, PAGE_BODY_WHOLE);
+        v->bytes = b.fd < 0 ? arena_copy(&x->arena, bytes) : bytes;
+        v->there = v->bytes.n == bytes.n && (v->bytes.n == b.size || v->bytes.n == PAGE_BODY_WHOLE);
+        if (b.fd >= 0)
+            close(b.fd);
+    }
+    return v->there;
 }
 
 static void body_came(struct exchange *x, struct frame *f)
 {
-    const struct ticket *t = x->step;
-    struct body b;
-    bool there = api_body_read(f, &b) == 0;
-
-    whole_ticket(x, t, there ? &b : NULL);
-    if (b.fd >= 0)
-        close(b.fd);
+    (void)take_body(x, f);
+    page_beside_find(x, x->step, whole_ticket);
 }
 
 /* Read the row, then ask for the body if there is one. */
 static void with_body(struct exchange *x, ask_fn *fn)
 {
-    struct ticket *t = arena_alloc(&x->arena, sizeof(*t));
+    struct view *v = arena_alloc(&x->arena, sizeof(*v));
     struct id id;
 
-    if (!t || api_ticket_find(x, t) != 0 || id_parse(x->arg, &id) != 0)
+    if (!v || api_ticket_find(x, &v->t) != 0 || id_parse(x->arg, &id) != 0)
         return;
-    x->step = t;
-    if (t->body_size == 0) {
+    x->step = v;
+    if (v->t.body_size == 0) {
         fn(x, NULL);
         return;
     }
@@ -262,33 +296,36 @@ void page_ticket(struct exchange *x)
 
 static void whole_came(struct exchange *x, struct frame *f)
 {
-    const struct ticket *t = x->step;
-    struct body b;
+    struct view *v = x->step;
+    const struct ticket *t = &v->t;
+    struct arena a;
 
-    if (api_body_read(f, &b) != 0) {
+    if (!take_body(x, f) || t->body_size == 0) {
         page_problem(x, 410, "Not to be had",
                      "The body of this request is no longer kept, or the ledger does not answer.");
         return;
     }
-    struct span bytes = page_body_bytes(x, &b, PAGE_BODY_WHOLE);
-    if (b.fd >= 0)
-        close(b.fd);
+    arena_init(&a, READING_ARENA);
+    page_read(x, v, &a);
     page_begin(x, 200, "ticket", "A whole body");
-    head(x, t);
+    head(x, v);
+    page_flags(x, &v->r);
     PUT(x, "<section aria-labelledby=\"all\">\n<h2 id=\"all\">The whole body</h2>\n<p class=\"meta\">");
     show_size(&x->out, t->body_size);
     PUT(x, "</p>\n");
-    if (bytes.n < t->body_size) {
+    if (v->bytes.n < t->body_size) {
         PUT(x, "<p class=\"note\">It is too long for a page: the first ");
-        show_size(&x->out, bytes.n);
+        show_size(&x->out, v->bytes.n);
         PUT(x, " stand here. Download the rest before you decide.</p>\n");
     }
-    page_body_text(x, bytes);
+    page_values(x, &v->r);
+    page_body_text(x, v->r.opened ? v->r.text : v->bytes);
     PUT(x, "<p><a class=\"quiet\" download href=\"/tickets/");
     show_text(&x->out, t->id);
     PUT(x, "/body\">Download the exact bytes</a></p>\n</section>\n");
-    page_decision_whole(x, t);
+    page_decision_whole(x, v);
     page_end(x);
+    arena_free(&a);
 }
 
 void page_ticket_whole(struct exchange *x)

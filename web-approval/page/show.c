@@ -5,7 +5,6 @@
 
 #include "common/time/clock.h"
 #include "common/id.h"
-#include "common/text/utf8.h"
 
 enum { RUN_LINES = 4, RUN_SPACES = 32 };
 
@@ -122,18 +121,6 @@ void show_hex(struct dynbuf *out, struct span s)
             ascii(out, s.p[j] >= 0x20 && s.p[j] < 0x7f ? s.p[j] : '.');
         (void)dynbuf_add_byte(out, '\n');
     }
-}
-
-bool show_is_text(struct span s)
-{
-    size_t controls = 0, run = utf8_run(s);
-
-    /* A character cut in two at the end of what is shown is no reason to call it binary. */
-    if (s.n - run > 3)
-        return false;
-    for (size_t i = 0; i < run; i++)
-        controls += s.p[i] < 0x20 && s.p[i] != '\n' && s.p[i] != '\r' && s.p[i] != '\t';
-    return controls <= s.n / 50;
 }
 
 bool show_decode(struct dynbuf *out, struct span s)

@@ -17,8 +17,6 @@ void show_own(struct dynbuf *out, const char *s);
 void show_body(struct dynbuf *out, struct span s);
 /* Offset, 16 bytes in hexadecimal, the same as ASCII. */
 void show_hex(struct dynbuf *out, struct span s);
-/* Is it text: UTF-8 with few control characters? */
-bool show_is_text(struct span s);
 /* s with %xx decoded, for reading. False: decoding changes nothing. */
 bool show_decode(struct dynbuf *out, struct span s);
 /* JSON text spread over lines, nothing else changed: each token stays exactly as it came. s must be valid JSON. */

@@ -307,6 +307,34 @@ static void many_members(void **state)
     }
 }
 
+/* For showing alone: both are there, and the object that has them says so; all other faults are faults. */
+static void names_that_stand_twice(void **state)
+{
+    enum json_fault why;
+    struct arena a;
+    struct dynbuf b;
+
+    arena_init(&a, ARENA);
+    const struct json *j = json_parse_twice(SPAN("{\"a\":{\"b\":1,\"\\u0062\":2},\"c\":{}}"), &a, &why);
+    assert_true(j && !j->twice && json_get(j, SPAN("a"))->twice && json_get(j, SPAN("a"))->count == 2);
+    assert_false(json_get(j, SPAN("c"))->twice);
+    assert_null(json_parse_or(SPAN("{\"b\":1,\"b\":2}"), &a, &why));
+    assert_int_equal(why, JSON_KEY_TWICE);
+    assert_null(json_parse_twice(SPAN("{\"b\":1,\"b\":2"), &a, &why));
+    assert_int_equal(why, JSON_MALFORMED);
+    assert_null(json_parse_twice(SPAN("{\"b\":1,\"b\":\"\xff\"}"), &a, &why));
+    assert_int_equal(why, JSON_BYTES);
+    dynbuf_init(&b, 4096);
+    (void)dynbuf_add(&b, SPAN("{\"k0\":0"));
+    for (unsigned i = 0; i < 40; i++)
+        (void)dynbuf_addf(&b, ",\"k%u\":%u", i % 39, i);
+    (void)dynbuf_add(&b, SPAN("}"));
+    j = json_parse_twice(dynbuf_span(&b), &a, &why);
+    assert_true(j && j->twice && j->count == 41);
+    dynbuf_free(&b);
+    arena_free(&a);
+}
+
 static void numbers_stay_text(void **state)
 {
     struct arena a;
@@ -482,6 +510,7 @@ int main(void)
         cmocka_unit_test(limits),
         cmocka_unit_test(no_room_is_no_fault_of_the_text),
         cmocka_unit_test(many_members),
+        cmocka_unit_test(names_that_stand_twice),
         cmocka_unit_test(numbers_stay_text),
         cmocka_unit_test(found),
         cmocka_unit_test(written),

@@ -140,8 +140,8 @@ static void json(void **state)
 {
     show_spread_json(&out, SPAN("{\"a\":[1,  2e0,{}],\"b\\\"}\":\"x , y\",\"c\":[]}"));
     is("{\n  \"a\": [\n    1,\n    2e0,\n    {}\n  ],\n  \"b\\\"}\": \"x , y\",\n  \"c\": []\n}");
-    assert_true(show_is_text(SPAN("{\"a\": 1}\n")));
-    assert_false(show_is_text(SPAN("PACK\0\0\0\2\x78\x9c\xff\xff")));
+    assert_true(visible_is_text(SPAN("{\"a\": 1}\n")));
+    assert_false(visible_is_text(SPAN("PACK\0\0\0\2\x78\x9c\xff\xff")));
 }
 
 static void small(void **state)

@@ -1,0 +1,126 @@
+/* Which kind of body it is, and whether it is what its type says. */
+#include "web-approval/reading/parts.h"
+
+#include "common/text/visible.h"
+
+/* Of several, servers differ in which they take. */
+static struct span field(struct reading *r, struct span want)
+{
+    const struct json *list = r->asked->fields;
+    struct span value = SPAN_NONE;
+    size_t n = 0;
+
+    for (const struct json *f = list ? list->child : NULL; f; f = f->next)
+        if (f->child && f->child->next && span_ieq(f->child->text, want) && n++ == 0)
+            value = f->child->next->text;
+    if (n > 1)
+        flag_block(r, "A field that says what the body is stands more than once", want, value);
+    return value;
+}
+
+/* Letters may be others in another charset than the one that is shown: "+ADw-" is one in UTF-7. */
+static void charset_look(struct reading *r, struct span type)
+{
+    for (size_t at; (at = span_index(type, '=')) < type.n; type = span_from(type, at + 1)) {
+        struct span name = span_first(type, at), value = span_trim(span_from(type, at + 1));
+        value = span_trim(span_first(value, span_index(value, ';')));
+        if (value.n > 1 && value.p[0] == '"')
+            value = span_of(value.p + 1, value.n - 1 - (value.p[value.n - 1] == '"'));
+        if (name.n >= 7 && span_ieq(span_from(name, name.n - 7), SPAN("charset")) &&
+            !span_ieq(value, SPAN("utf-8")) && !span_ieq(value, SPAN("utf8")) && !span_ieq(value, SPAN("us-ascii")))
+            flag_add(r, "The body is said to be in another charset than it is shown in", SPAN("Content-Type"), value);
+    }
+}
+
+static bool type_ends(struct span type, struct span end)
+{
+    return type.n >= end.n && span_ieq(span_from(type, type.n - end.n), end);
+}
+
+static bool type_begins(struct span type, struct span begin)
+{
+    return span_ieq(span_first(type, begin.n), begin);
+}
+
+const struct json *text_json(struct reading *r, struct span text, enum json_fault *why)
+{
+    struct span s = text;
+
+    *why = JSON_MALFORMED;
+    while (s.n && (s.p[0] == ' ' || s.p[0] == '\n' || s.p[0] == '\t' || s.p[0] == '\r'))
+        s = span_from(s, 1);
+    return s.n && (s.p[0] == '{' || s.p[0] == '[') ? json_parse_twice(text, r->arena, why) : NULL;
+}
+
+static void not_as_said(struct reading *r)
+{
+    const char *is = bytes_are(r->text);
+
+    flag_block(r, "The body is not what its content type says", r->type,
+               is                         ? span_str(is)
+               : visible_is_text(r->text) ? SPAN("some other text")
+                                          : SPAN("bytes that are no text"));
+}
+
+static void json_read(struct reading *r)
+{
+    enum json_fault why;
+    const struct json *j = json_parse_twice(r->text, r->arena, &why);
+
+    if (j)
+        tree_read(r, j);
+    else if (why == JSON_OVER_LIMIT)
+        flag_add(r, "The body has more values than are listed here: read all of it", SPAN_NONE, SPAN_NONE);
+    else
+        not_as_said(r);
+}
+
+static void picture_read(struct reading *r)
+{
+    const char *is = bytes_are(r->text);
+
+    if (type_ends(r->type, SPAN("svg+xml")) ? !visible_is_text(r->text)
+                                            : !is || !span_starts(span_str(is), SPAN("a picture")))
+        not_as_said(r);
+    else
+        flag_add(r, "A picture, which this page does not show: what it says is seen in the download alone", SPAN_NONE,
+                 r->type);
+}
+
+void body_read(struct reading *r)
+{
+    struct span value = field(r, SPAN("content-type"));
+    enum json_fault why;
+
+    r->coding = field(r, SPAN("content-encoding"));
+    r->type = span_trim(span_first(value, span_index(value, ';')));
+    charset_look(r, value);
+    if (!coding_open(r))
+        return;
+    if (r->asked->cut) {
+        flag_add(r, "The body is longer than is taken apart here: read all of it", SPAN_NONE, SPAN_NONE);
+        return;
+    }
+    bool form = span_ieq(r->type, SPAN("application/x-www-form-urlencoded"));
+    bool text = type_begins(r->type, SPAN("text/")) || type_ends(r->type, SPAN("xml")) ||
+                type_ends(r->type, SPAN("yaml")) || type_ends(r->type, SPAN("javascript"));
+    if (span_ieq(r->type, SPAN("application/json")) || type_ends(r->type, SPAN("+json"))) {
+        json_read(r);
+    } else if (type_begins(r->type, SPAN("multipart/form-data"))) {
+        multipart_read(r, value);
+    } else if (type_begins(r->type, SPAN("image/"))) {
+        picture_read(r);
+    } else if ((form || text) && !visible_is_text(r->text)) {
+        not_as_said(r);
+    } else {
+        const struct json *j = text_json(r, r->text, &why);
+        if (j) {
+            flag_add(r, "The body is JSON, and its content type does not say so", SPAN_NONE, r->type);
+            tree_read(r, j);
+        } else if (form) {
+            form_read(r, r->text, true);
+        } else if (text || (r->type.n == 0 && visible_is_text(r->text))) {
+            value_look(r, SPAN("body"), r->text, VALUE_TEXT);
+        }
+    }
+}
