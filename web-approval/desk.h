@@ -12,7 +12,7 @@
 #include "common/err.h"
 #include "common/json/json.h"
 #include "web-approval/guard.h"
-#include "web-approval/store.h"
+#include "web-approval/store/store.h"
 #include "web-approval/tasks/kinds.h"
 
 struct chan;

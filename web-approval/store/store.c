@@ -1,6 +1,5 @@
-#include "web-approval/store.h"
+#include "web-approval/store/store_in.h"
 
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,14 +12,6 @@ struct desk_store {
     const char *path;
     sqlite3 *db;
     uint64_t deadline;
-};
-
-/* A row being read: columns are taken one after the other, in the order of the SELECT. */
-struct row {
-    sqlite3_stmt *q;
-    struct arena *a;
-    int at;
-    bool full; /* the arena is */
 };
 
 static int too_long(void *arg)
@@ -91,7 +82,7 @@ static int store_open(struct desk_store *s, struct err *e)
     return 0;
 }
 
-static int query(struct desk_store *s, const char *sql, sqlite3_stmt **q, struct err *e)
+int store_query(struct desk_store *s, const char *sql, sqlite3_stmt **q, struct err *e)
 {
     if (store_open(s, e) != 0)
         return -1;
@@ -101,22 +92,19 @@ static int query(struct desk_store *s, const char *sql, sqlite3_stmt **q, struct
     return rc == SQLITE_OK ? 0 : unreadable(s, rc, e);
 }
 
-static void bind(sqlite3_stmt *q, const char *name, struct span v)
+void store_bind(sqlite3_stmt *q, const char *name, struct span v)
 {
     int i = sqlite3_bind_parameter_index(q, name);
     if (i > 0)
         (void)sqlite3_bind_text64(q, i, v.n ? (const char *)v.p : "", v.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static void bind_u64(sqlite3_stmt *q, const char *name, uint64_t v)
+void store_bind_u64(sqlite3_stmt *q, const char *name, uint64_t v)
 {
     (void)sqlite3_bind_int64(q, sqlite3_bind_parameter_index(q, name), (sqlite3_int64)v);
 }
 
-typedef int row_fn(void *ctx, struct row *r);
-
-/* Steps through; always finalises. 0, or -1. */
-static int walk(struct desk_store *s, sqlite3_stmt *q, struct arena *a, row_fn *fn, void *ctx, struct err *e)
+int store_walk(struct desk_store *s, sqlite3_stmt *q, struct arena *a, row_fn *fn, void *ctx, struct err *e)
 {
     struct row r = {.q = q, .a = a};
     int rc, end = 0;
@@ -135,7 +123,7 @@ static int walk(struct desk_store *s, sqlite3_stmt *q, struct arena *a, row_fn *
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : unreadable(s, rc, e);
 }
 
-static struct span text(struct row *r)
+struct span row_text(struct row *r)
 {
     int i = r->at++;
     const void *p =
@@ -153,7 +141,7 @@ static bool is_null(const struct row *r)
     return sqlite3_column_type(r->q, r->at) == SQLITE_NULL;
 }
 
-static uint64_t number(struct row *r)
+uint64_t row_number(struct row *r)
 {
     sqlite3_int64 v = sqlite3_column_int64(r->q, r->at++);
     return v < 0 ? 0 : (uint64_t)v;
@@ -169,56 +157,56 @@ static uint64_t number(struct row *r)
 
 static void ticket_life(struct row *r, struct ticket *t)
 {
-    t->reason_required = number(r) != 0;
-    t->repeats = number(r);
-    t->created_ms = number(r);
-    t->expires_ms = number(r);
-    t->decided_ms = number(r);
-    t->decided_by = text(r);
-    t->decided_channel = text(r);
-    t->decided_reason = text(r);
-    t->claimed_ms = number(r);
-    t->ended_ms = number(r);
+    t->reason_required = row_number(r) != 0;
+    t->repeats = row_number(r);
+    t->created_ms = row_number(r);
+    t->expires_ms = row_number(r);
+    t->decided_ms = row_number(r);
+    t->decided_by = row_text(r);
+    t->decided_channel = row_text(r);
+    t->decided_reason = row_text(r);
+    t->claimed_ms = row_number(r);
+    t->ended_ms = row_number(r);
     t->has_outcome = !is_null(r);
-    t->status = number(r);
-    t->bytes_out = number(r);
-    t->bytes_in = number(r);
-    t->delivered = number(r) != 0;
+    t->status = row_number(r);
+    t->bytes_out = row_number(r);
+    t->bytes_in = row_number(r);
+    t->delivered = row_number(r) != 0;
 }
 
 static void ticket_row(struct row *r, struct ticket *t)
 {
     *t = (struct ticket){0};
-    t->id = text(r);
-    t->state = text(r);
-    t->sandbox = text(r);
-    t->session = text(r);
-    t->tenant = text(r);
-    t->method = text(r);
-    t->scheme = text(r);
-    t->host = text(r);
-    t->port = number(r);
-    t->path = text(r);
+    t->id = row_text(r);
+    t->state = row_text(r);
+    t->sandbox = row_text(r);
+    t->session = row_text(r);
+    t->tenant = row_text(r);
+    t->method = row_text(r);
+    t->scheme = row_text(r);
+    t->host = row_text(r);
+    t->port = row_number(r);
+    t->path = row_text(r);
     t->has_query = !is_null(r);
-    t->query = text(r);
-    t->fields_json = text(r);
-    t->body_size = number(r);
-    t->body_sha256 = text(r);
-    t->digest = text(r);
-    t->op = text(r);
-    t->effect = text(r);
-    t->resource = text(r);
-    t->credential = text(r);
-    t->code = text(r);
-    t->rule_id = text(r);
-    t->rule_file = text(r);
-    t->rule_line = number(r);
-    t->policy = text(r);
-    t->summary = text(r);
-    t->facts_json = text(r);
-    t->agent_reason = text(r);
-    t->approve_by = text(r);
-    t->dialect = text(r);
+    t->query = row_text(r);
+    t->fields_json = row_text(r);
+    t->body_size = row_number(r);
+    t->body_sha256 = row_text(r);
+    t->digest = row_text(r);
+    t->op = row_text(r);
+    t->effect = row_text(r);
+    t->resource = row_text(r);
+    t->credential = row_text(r);
+    t->code = row_text(r);
+    t->rule_id = row_text(r);
+    t->rule_file = row_text(r);
+    t->rule_line = row_number(r);
+    t->policy = row_text(r);
+    t->summary = row_text(r);
+    t->facts_json = row_text(r);
+    t->agent_reason = row_text(r);
+    t->approve_by = row_text(r);
+    t->dialect = row_text(r);
     ticket_life(r, t);
 }
 
@@ -241,20 +229,20 @@ int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, stru
     struct ticket_walk w = {fn, ctx};
     sqlite3_stmt *q;
 
-    if (query(s,
-              "SELECT " TICKET_COLUMNS " FROM ticket WHERE (:state = '' OR state = :state OR "
-              "(:state = 'open' AND state IN ('pending', 'approved', 'executing')) OR "
-              "(:state = 'decided' AND state <> 'pending')) "
-              "AND (:after = '' OR (created_ms, id) < (SELECT created_ms, id FROM ticket WHERE id = :after)) "
-              "AND (:prefix = '' OR substr(id, 1, length(:prefix)) = :prefix) "
-              "ORDER BY created_ms DESC, id DESC LIMIT :limit",
-              &q, e) != 0)
+    if (store_query(s,
+                    "SELECT " TICKET_COLUMNS " FROM ticket WHERE (:state = '' OR state = :state OR "
+                    "(:state = 'open' AND state IN ('pending', 'approved', 'executing')) OR "
+                    "(:state = 'decided' AND state <> 'pending')) "
+                    "AND (:after = '' OR (created_ms, id) < (SELECT created_ms, id FROM ticket WHERE id = :after)) "
+                    "AND (:prefix = '' OR substr(id, 1, length(:prefix)) = :prefix) "
+                    "ORDER BY created_ms DESC, id DESC LIMIT :limit",
+                    &q, e) != 0)
         return -1;
-    bind(q, ":state", f->state);
-    bind(q, ":after", f->after);
-    bind(q, ":prefix", f->prefix);
-    bind_u64(q, ":limit", f->limit < STORE_ROWS_MAX ? f->limit : STORE_ROWS_MAX);
-    return walk(s, q, a, ticket_step, &w, e);
+    store_bind(q, ":state", f->state);
+    store_bind(q, ":after", f->after);
+    store_bind(q, ":prefix", f->prefix);
+    store_bind_u64(q, ":limit", f->limit < STORE_ROWS_MAX ? f->limit : STORE_ROWS_MAX);
+    return store_walk(s, q, a, ticket_step, &w, e);
 }
 
 int desk_store_like(struct desk_store *s, const struct ticket *t, bool waiting, size_t max, struct arena *a,
@@ -263,25 +251,26 @@ int desk_store_like(struct desk_store *s, const struct ticket *t, bool waiting, 
     struct ticket_walk w = {fn, ctx};
     sqlite3_stmt *q;
 
-    if (query(s,
-              "SELECT " TICKET_COLUMNS " FROM ticket WHERE id IN (SELECT id FROM ticket WHERE "
-              "(:waiting AND state = 'pending') OR (NOT :waiting AND state IN ('approved', 'executing', 'done')) "
-              "ORDER BY created_ms DESC LIMIT :back) AND tenant = :tenant AND host = :host AND port = :port "
-              "AND method = :method AND op = :op AND id <> :id AND (NOT :waiting OR sandbox = :sandbox) "
-              "ORDER BY created_ms DESC LIMIT :max",
-              &q, e) != 0)
+    if (store_query(
+            s,
+            "SELECT " TICKET_COLUMNS " FROM ticket WHERE id IN (SELECT id FROM ticket WHERE "
+            "(:waiting AND state = 'pending') OR (NOT :waiting AND state IN ('approved', 'executing', 'done')) "
+            "ORDER BY created_ms DESC LIMIT :back) AND tenant = :tenant AND host = :host AND port = :port "
+            "AND method = :method AND op = :op AND id <> :id AND (NOT :waiting OR sandbox = :sandbox) "
+            "ORDER BY created_ms DESC LIMIT :max",
+            &q, e) != 0)
         return -1;
-    bind_u64(q, ":waiting", waiting);
-    bind_u64(q, ":back", STORE_LOOKED_BACK);
-    bind_u64(q, ":port", t->port);
-    bind_u64(q, ":max", max);
-    bind(q, ":tenant", t->tenant);
-    bind(q, ":host", t->host);
-    bind(q, ":method", t->method);
-    bind(q, ":op", t->op);
-    bind(q, ":id", t->id);
-    bind(q, ":sandbox", t->sandbox);
-    return walk(s, q, a, ticket_step, &w, e);
+    store_bind_u64(q, ":waiting", waiting);
+    store_bind_u64(q, ":back", STORE_LOOKED_BACK);
+    store_bind_u64(q, ":port", t->port);
+    store_bind_u64(q, ":max", max);
+    store_bind(q, ":tenant", t->tenant);
+    store_bind(q, ":host", t->host);
+    store_bind(q, ":method", t->method);
+    store_bind(q, ":op", t->op);
+    store_bind(q, ":id", t->id);
+    store_bind(q, ":sandbox", t->sandbox);
+    return store_walk(s, q, a, ticket_step, &w, e);
 }
 
 struct ticket_one {
@@ -302,15 +291,15 @@ int desk_store_ticket(struct desk_store *s, struct span id, struct arena *a, str
     struct ticket_one one = {t, 0};
     sqlite3_stmt *q;
 
-    if (query(s, "SELECT " TICKET_COLUMNS " FROM ticket WHERE id = :id", &q, e) != 0)
+    if (store_query(s, "SELECT " TICKET_COLUMNS " FROM ticket WHERE id = :id", &q, e) != 0)
         return -1;
-    bind(q, ":id", id);
-    return walk(s, q, a, ticket_first, &one, e) == 0 ? one.found : -1;
+    store_bind(q, ":id", id);
+    return store_walk(s, q, a, ticket_first, &one, e) == 0 ? one.found : -1;
 }
 
 static int number_first(void *ctx, struct row *r)
 {
-    *(uint64_t *)ctx = number(r);
+    *(uint64_t *)ctx = row_number(r);
     return 0;
 }
 
@@ -318,12 +307,12 @@ static int one_number(struct desk_store *s, const char *sql, uint64_t *n, struct
 {
     sqlite3_stmt *q;
     *n = 0;
-    return query(s, sql, &q, e) != 0 ? -1 : walk(s, q, NULL, number_first, n, e);
+    return store_query(s, sql, &q, e) != 0 ? -1 : store_walk(s, q, NULL, number_first, n, e);
 }
 
 static int text_first(void *ctx, struct row *r)
 {
-    *(struct span *)ctx = text(r);
+    *(struct span *)ctx = row_text(r);
     return 0;
 }
 
@@ -332,8 +321,9 @@ int desk_store_frozen(struct desk_store *s, struct arena *a, struct span *json, 
     sqlite3_stmt *q;
 
     *json = SPAN_NONE;
-    return query(s, "SELECT value FROM meta WHERE key = 'frozen'", &q, e) != 0 ? -1
-                                                                               : walk(s, q, a, text_first, json, e);
+    return store_query(s, "SELECT value FROM meta WHERE key = 'frozen'", &q, e) != 0
+               ? -1
+               : store_walk(s, q, a, text_first, json, e);
 }
 
 int desk_store_ticket_exchange(struct desk_store *s, struct span id, struct arena *a, struct span *out, struct err *e)
@@ -341,11 +331,12 @@ int desk_store_ticket_exchange(struct desk_store *s, struct span id, struct aren
     sqlite3_stmt *q;
 
     *out = SPAN_NONE;
-    if (query(s, "SELECT exchange FROM audit WHERE ticket = :id AND exchange IS NOT NULL ORDER BY seq DESC LIMIT 1",
-              &q, e) != 0)
+    if (store_query(
+            s, "SELECT exchange FROM audit WHERE ticket = :id AND exchange IS NOT NULL ORDER BY seq DESC LIMIT 1", &q,
+            e) != 0)
         return -1;
-    bind(q, ":id", id);
-    return walk(s, q, a, text_first, out, e);
+    store_bind(q, ":id", id);
+    return store_walk(s, q, a, text_first, out, e);
 }
 
 int desk_store_pending(struct desk_store *s, uint64_t *n, struct err *e)
@@ -371,17 +362,17 @@ int desk_store_head(struct desk_store *s, uint64_t *seq, struct err *e)
 
 static void sandbox_row(struct row *r, struct sandbox_row *s)
 {
-    s->name = text(r);
-    s->session = text(r);
-    s->owner = text(r);
-    s->tenant = text(r);
-    s->kind = text(r);
-    s->labels_json = text(r);
-    s->generation = number(r);
-    s->created_ms = number(r);
-    s->changed_ms = number(r);
-    s->has_token = number(r) != 0;
-    s->pending = number(r);
+    s->name = row_text(r);
+    s->session = row_text(r);
+    s->owner = row_text(r);
+    s->tenant = row_text(r);
+    s->kind = row_text(r);
+    s->labels_json = row_text(r);
+    s->generation = row_number(r);
+    s->created_ms = row_number(r);
+    s->changed_ms = row_number(r);
+    s->has_token = row_number(r) != 0;
+    s->pending = row_number(r);
 }
 
 struct sandbox_walk {
@@ -402,9 +393,9 @@ int desk_store_sandboxes(struct desk_store *s, struct arena *a, desk_store_sandb
     struct sandbox_walk w = {fn, ctx};
     sqlite3_stmt *q;
 
-    if (query(s, "SELECT " SANDBOX_COLUMNS " FROM sandbox ORDER BY name LIMIT 1000", &q, e) != 0)
+    if (store_query(s, "SELECT " SANDBOX_COLUMNS " FROM sandbox ORDER BY name LIMIT 1000", &q, e) != 0)
         return -1;
-    return walk(s, q, a, sandbox_step, &w, e);
+    return store_walk(s, q, a, sandbox_step, &w, e);
 }
 
 struct sandbox_one {
@@ -425,10 +416,10 @@ int desk_store_sandbox(struct desk_store *s, struct span name, struct arena *a, 
     struct sandbox_one one = {r, 0};
     sqlite3_stmt *q;
 
-    if (query(s, "SELECT " SANDBOX_COLUMNS " FROM sandbox WHERE name = :name", &q, e) != 0)
+    if (store_query(s, "SELECT " SANDBOX_COLUMNS " FROM sandbox WHERE name = :name", &q, e) != 0)
         return -1;
-    bind(q, ":name", name);
-    return walk(s, q, a, sandbox_first, &one, e) == 0 ? one.found : -1;
+    store_bind(q, ":name", name);
+    return store_walk(s, q, a, sandbox_first, &one, e) == 0 ? one.found : -1;
 }
 
 /* --- tokens of the dock ---------------------------------------------------- */
@@ -441,10 +432,10 @@ struct token_walk {
 static int token_step(void *ctx, struct row *r)
 {
     struct token_walk *w = ctx;
-    struct token_row t = {.name = text(r), .tenant = text(r)};
-    t.hash = text(r);
-    t.note = text(r);
-    t.created_ms = number(r);
+    struct token_row t = {.name = row_text(r), .tenant = row_text(r)};
+    t.hash = row_text(r);
+    t.note = row_text(r);
+    t.created_ms = row_number(r);
     return r->full ? 1 : w->fn(w->ctx, &t);
 }
 
@@ -454,14 +445,14 @@ int desk_store_tokens(struct desk_store *s, const char *kind, struct span scope,
     struct token_walk w = {fn, ctx};
     sqlite3_stmt *q;
 
-    if (query(s,
-              "SELECT name, tenant, coalesce(hash, x''), note, created_ms FROM token WHERE kind = :kind"
-              " AND scope = :scope ORDER BY name LIMIT 1000",
-              &q, e) != 0)
+    if (store_query(s,
+                    "SELECT name, tenant, coalesce(hash, x''), note, created_ms FROM token WHERE kind = :kind"
+                    " AND scope = :scope ORDER BY name LIMIT 1000",
+                    &q, e) != 0)
         return -1;
-    bind(q, ":kind", span_str(kind));
-    bind(q, ":scope", scope);
-    return walk(s, q, a, token_step, &w, e);
+    store_bind(q, ":kind", span_str(kind));
+    store_bind(q, ":scope", scope);
+    return store_walk(s, q, a, token_step, &w, e);
 }
 
 /* --- leases --------------------------------------------------------------- */
@@ -474,19 +465,19 @@ struct lease_walk {
 static int lease_step(void *ctx, struct row *r)
 {
     struct lease_walk *w = ctx;
-    struct lease_row l = {.id = text(r), .parent = text(r)};
-    l.sandbox = text(r);
-    l.session = text(r);
-    l.credential = text(r);
-    l.format = text(r);
-    l.state = text(r);
-    l.by = text(r);
-    l.how = text(r);
-    l.layers = text(r);
-    l.generation = number(r);
-    l.created_ms = number(r);
-    l.expires_ms = number(r);
-    l.ended_ms = number(r);
+    struct lease_row l = {.id = row_text(r), .parent = row_text(r)};
+    l.sandbox = row_text(r);
+    l.session = row_text(r);
+    l.credential = row_text(r);
+    l.format = row_text(r);
+    l.state = row_text(r);
+    l.by = row_text(r);
+    l.how = row_text(r);
+    l.layers = row_text(r);
+    l.generation = row_number(r);
+    l.created_ms = row_number(r);
+    l.expires_ms = row_number(r);
+    l.ended_ms = row_number(r);
     return r->full ? 1 : w->fn(w->ctx, &l);
 }
 
@@ -496,16 +487,17 @@ int desk_store_leases(struct desk_store *s, struct span sandbox, struct span pre
     struct lease_walk w = {fn, ctx};
     sqlite3_stmt *q;
 
-    if (query(s,
-              "SELECT id, coalesce(parent, ''), sandbox, session, credential, format, state, created_by, how, layers,"
-              " generation, created_ms, expires_ms, coalesce(ended_ms, 0) FROM lease"
-              " WHERE (:sandbox = '' OR sandbox = :sandbox) AND substr(id, 1, length(:prefix)) = :prefix"
-              " ORDER BY created_ms DESC, id LIMIT 1000",
-              &q, e) != 0)
+    if (store_query(
+            s,
+            "SELECT id, coalesce(parent, ''), sandbox, session, credential, format, state, created_by, how, layers,"
+            " generation, created_ms, expires_ms, coalesce(ended_ms, 0) FROM lease"
+            " WHERE (:sandbox = '' OR sandbox = :sandbox) AND substr(id, 1, length(:prefix)) = :prefix"
+            " ORDER BY created_ms DESC, id LIMIT 1000",
+            &q, e) != 0)
         return -1;
-    bind(q, ":sandbox", sandbox);
-    bind(q, ":prefix", prefix);
-    return walk(s, q, a, lease_step, &w, e);
+    store_bind(q, ":sandbox", sandbox);
+    store_bind(q, ":prefix", prefix);
+    return store_walk(s, q, a, lease_step, &w, e);
 }
 
 /* --- audit ---------------------------------------------------------------- */
@@ -524,15 +516,15 @@ static int audit_step(void *ctx, struct row *r)
 {
     struct audit_walk *w = ctx;
     struct audit_row row;
-    row.seq = number(r);
-    row.time_ms = number(r);
-    row.kind = text(r);
-    row.exchange = text(r);
-    row.ticket = text(r);
-    row.json = text(r);
-    row.hash = text(r);
-    row.key = text(r);
-    row.signature = text(r);
+    row.seq = row_number(r);
+    row.time_ms = row_number(r);
+    row.kind = row_text(r);
+    row.exchange = row_text(r);
+    row.ticket = row_text(r);
+    row.json = row_text(r);
+    row.hash = row_text(r);
+    row.key = row_text(r);
+    row.signature = row_text(r);
     return r->full ? 1 : w->fn(w->ctx, &row);
 }
 
@@ -542,86 +534,15 @@ int desk_store_audit(struct desk_store *s, uint64_t after, size_t limit, bool ti
     struct audit_walk w = {fn, ctx};
     sqlite3_stmt *q;
 
-    if (query(
+    if (store_query(
             s,
             "SELECT a.seq, a.time_ms, a.kind, a.exchange, a.ticket, a.json, a.hash, c.key, c.signature FROM audit a "
             "LEFT JOIN checkpoint c ON c.seq = a.seq WHERE a.seq > :after AND "
             "(:some = 0 OR (a.ticket IS NOT NULL AND substr(a.kind, 1, 7) = 'ticket-')) ORDER BY a.seq LIMIT :limit",
             &q, e) != 0)
         return -1;
-    bind_u64(q, ":after", after);
-    bind_u64(q, ":some", tickets_only);
-    bind_u64(q, ":limit", limit < STORE_ROWS_MAX ? limit : STORE_ROWS_MAX);
-    return walk(s, q, a, audit_step, &w, e);
-}
-
-/* --- what ran ------------------------------------------------------------- */
-
-struct run_walk {
-    desk_store_run_fn *fn;
-    void *ctx;
-};
-static int run_step(void *ctx, struct row *r)
-{
-    struct run_walk *w = ctx;
-    struct run_row o;
-    struct span *const texts[] = {&o.id,    &o.what,  &o.sandbox,    &o.tenant, &o.command,
-                                  &o.state, &o.begin, &o.begin_hash, &o.end,    &o.end_hash};
-    uint64_t *const numbers[] = {&o.generation, &o.began_ms, &o.ended_ms, &o.begin_seq, &o.end_seq};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        *texts[i] = text(r);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        *numbers[i] = number(r);
-    return r->full ? 1 : w->fn(w->ctx, &o);
-}
-
-#define RUNS                                                                                                         \
-    "SELECT r.id, r.what, r.sandbox, r.tenant, r.command, r.state, b.json, b.hash, e.json, e.hash, r.generation, "   \
-    "r.began_ms, r.ended_ms, r.begin_seq, r.end_seq FROM run r LEFT JOIN audit b ON b.seq = r.begin_seq "            \
-    "LEFT JOIN audit e ON e.seq = r.end_seq WHERE (:sandbox = '' OR r.sandbox = :sandbox) "                          \
-    "AND substr(r.id, 1, length(:prefix)) = :prefix AND r.begin_seq > :after AND r.begin_seq < :before "
-
-int desk_store_runs(struct desk_store *s, const struct run_filter *f, struct arena *a, desk_store_run_fn *fn,
-                    void *ctx, struct err *e)
-{
-    struct run_walk w = {fn, ctx};
-    sqlite3_stmt *q;
-    if (query(s, f->newest ? RUNS "ORDER BY r.begin_seq DESC LIMIT :limit" : RUNS "ORDER BY r.begin_seq LIMIT :limit",
-              &q, e) != 0)
-        return -1;
-    bind(q, ":sandbox", f->sandbox);
-    bind(q, ":prefix", f->prefix);
-    bind_u64(q, ":after", f->after);
-    bind_u64(q, ":before", f->before);
-    bind_u64(q, ":limit", f->limit);
-    return walk(s, q, a, run_step, &w, e);
-}
-
-static int effect_step(void *ctx, struct row *r)
-{
-    struct run_effects *o = ctx;
-    uint64_t sent = number(r);
-    o->sent += sent;
-    o->refused += !sent;
-    if (sent && o->n < RUN_EFFECTS_NAMED)
-        o->exchange[o->n++] = text(r);
-    return r->full;
-}
-
-int desk_store_effects(struct desk_store *s, const struct run_row *of, struct arena *a, struct run_effects *o,
-                       struct err *e)
-{
-    sqlite3_stmt *q;
-    *o = (struct run_effects){.n = 0};
-    if (query(s,
-              "SELECT kind = 'intent', exchange FROM audit WHERE seq > :after AND seq < :before AND kind IN "
-              "('intent', 'denied') "
-              "AND json_extract(json, '$.sandbox') = :sandbox ORDER BY seq LIMIT :limit",
-              &q, e) != 0)
-        return -1;
-    bind(q, ":sandbox", of->sandbox);
-    bind_u64(q, ":after", of->begin_seq);
-    bind_u64(q, ":before", of->end_seq ? of->end_seq : INT64_MAX);
-    bind_u64(q, ":limit", RUN_EFFECTS_SEEN);
-    return walk(s, q, a, effect_step, o, e);
+    store_bind_u64(q, ":after", after);
+    store_bind_u64(q, ":some", tickets_only);
+    store_bind_u64(q, ":limit", limit < STORE_ROWS_MAX ? limit : STORE_ROWS_MAX);
+    return store_walk(s, q, a, audit_step, &w, e);
 }

@@ -1,0 +1,72 @@
+/* The desk's reading of what ran. */
+#include "web-approval/store/store_in.h"
+
+struct run_walk {
+    desk_store_run_fn *fn;
+    void *ctx;
+};
+static int run_step(void *ctx, struct row *r)
+{
+    struct run_walk *w = ctx;
+    struct run_row o;
+    struct span *const texts[] = {&o.id,    &o.what,  &o.sandbox,    &o.tenant, &o.command,
+                                  &o.state, &o.begin, &o.begin_hash, &o.end,    &o.end_hash};
+    uint64_t *const numbers[] = {&o.generation, &o.began_ms, &o.ended_ms, &o.begin_seq, &o.end_seq};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        *texts[i] = row_text(r);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        *numbers[i] = row_number(r);
+    return r->full ? 1 : w->fn(w->ctx, &o);
+}
+
+#define RUNS                                                                                                         \
+    "SELECT r.id, r.what, r.sandbox, r.tenant, r.command, r.state, b.json, b.hash, e.json, e.hash, r.generation, "   \
+    "r.began_ms, r.ended_ms, r.begin_seq, r.end_seq FROM run r LEFT JOIN audit b ON b.seq = r.begin_seq "            \
+    "LEFT JOIN audit e ON e.seq = r.end_seq WHERE (:sandbox = '' OR r.sandbox = :sandbox) "                          \
+    "AND substr(r.id, 1, length(:prefix)) = :prefix AND r.begin_seq > :after AND r.begin_seq < :before "
+
+int desk_store_runs(struct desk_store *s, const struct run_filter *f, struct arena *a, desk_store_run_fn *fn,
+                    void *ctx, struct err *e)
+{
+    struct run_walk w = {fn, ctx};
+    sqlite3_stmt *q;
+    if (store_query(
+            s, f->newest ? RUNS "ORDER BY r.begin_seq DESC LIMIT :limit" : RUNS "ORDER BY r.begin_seq LIMIT :limit",
+            &q, e) != 0)
+        return -1;
+    store_bind(q, ":sandbox", f->sandbox);
+    store_bind(q, ":prefix", f->prefix);
+    store_bind_u64(q, ":after", f->after);
+    store_bind_u64(q, ":before", f->before);
+    store_bind_u64(q, ":limit", f->limit);
+    return store_walk(s, q, a, run_step, &w, e);
+}
+
+static int effect_step(void *ctx, struct row *r)
+{
+    struct run_effects *o = ctx;
+    uint64_t sent = row_number(r);
+    o->sent += sent;
+    o->refused += !sent;
+    if (sent && o->n < RUN_EFFECTS_NAMED)
+        o->exchange[o->n++] = row_text(r);
+    return r->full;
+}
+
+int desk_store_effects(struct desk_store *s, const struct run_row *of, struct arena *a, struct run_effects *o,
+                       struct err *e)
+{
+    sqlite3_stmt *q;
+    *o = (struct run_effects){.n = 0};
+    if (store_query(s,
+                    "SELECT kind = 'intent', exchange FROM audit WHERE seq > :after AND seq < :before AND kind IN "
+                    "('intent', 'denied') "
+                    "AND json_extract(json, '$.sandbox') = :sandbox ORDER BY seq LIMIT :limit",
+                    &q, e) != 0)
+        return -1;
+    store_bind(q, ":sandbox", of->sandbox);
+    store_bind_u64(q, ":after", of->begin_seq);
+    store_bind_u64(q, ":before", of->end_seq ? of->end_seq : INT64_MAX);
+    store_bind_u64(q, ":limit", RUN_EFFECTS_SEEN);
+    return store_walk(s, q, a, effect_step, o, e);
+}

@@ -1,0 +1,29 @@
+/* How a row is asked for and read. */
+#ifndef WEB_APPROVAL_STORE_IN_H
+#define WEB_APPROVAL_STORE_IN_H
+
+#include <sqlite3.h>
+
+#include "web-approval/store/store.h"
+
+/* A row being read: columns are taken one after the other, in the order of the SELECT. */
+struct row {
+    sqlite3_stmt *q;
+    struct arena *a;
+    int at;
+    bool full; /* the arena is */
+};
+typedef int row_fn(void *ctx, struct row *r); /* not 0: no more of them */
+
+/* -1: it cannot be asked now, and *e says why. */
+int store_query(struct desk_store *s, const char *sql, sqlite3_stmt **q, struct err *e) MUSTCHECK;
+void store_bind(sqlite3_stmt *q, const char *name, struct span v);
+void store_bind_u64(sqlite3_stmt *q, const char *name, uint64_t v);
+/* Each row to fn, its texts in the arena; q is over then. */
+int store_walk(struct desk_store *s, sqlite3_stmt *q, struct arena *a, row_fn *fn, void *ctx,
+               struct err *e) MUSTCHECK;
+/* The next column. */
+struct span row_text(struct row *r);
+uint64_t row_number(struct row *r);
+
+#endif
