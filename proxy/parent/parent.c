@@ -160,20 +160,37 @@ static void child_died(struct parent *p, struct child *c, int status)
         parent_restart_later(p, c);
 }
 
+static bool role_died(struct parent *p, int pid, int status)
+{
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        if (c->pid == pid) {
+            child_died(p, c, status);
+            return true;
+        }
+    return false;
+}
+
+/* Roles first: what ends with the warden ends because of it, and is written down so. */
 static void on_child(void *arg, int signo)
 {
     struct parent *p = arg;
+    struct {
+        int pid, status;
+    } others[64];
     int status, pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (parent_job_died(p, pid) || parent_box_died(p, pid) || parent_store_died(p, pid) ||
-            parent_master_died(p, pid, status))
-            continue;
-        for (struct child *c = p->children; c != NULL; c = c->next)
-            if (c->pid == pid) {
-                child_died(p, c, status);
-                break;
+    size_t n;
+    do {
+        n = 0;
+        while (n < sizeof(others) / sizeof(others[0]) && (pid = waitpid(-1, &status, WNOHANG)) > 0)
+            if (!role_died(p, pid, status)) {
+                others[n].pid = pid;
+                others[n++].status = status;
             }
-    }
+        for (size_t i = 0; i < n; i++)
+            if (!parent_job_died(p, others[i].pid) && !parent_box_died(p, others[i].pid) &&
+                !parent_store_died(p, others[i].pid))
+                (void)parent_master_died(p, others[i].pid, others[i].status);
+    } while (n > 0);
     if (p->stopping)
         stop_next(p);
 }
