@@ -139,9 +139,8 @@ def packages_are_installed_once_when_two_ask(lab):
 @test()
 def a_wait_ends_with_the_server_it_is_for(lab):
     server = lab.start(["sh", "-c", "echo ready; read line; echo no further; exit 3"], ready="ready", stdin=subprocess.PIPE)
-    server.popen.stdin.close()
     try:
-        lab.wait_for("what never comes", lambda: False)
+        lab.wait_for("what never comes", server.popen.stdin.close)  # it ends while it is waited for, not before
     except AssertionError as why:
         assert "ended (3)" in str(why) and "no further" in str(why), why
     else:
