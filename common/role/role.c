@@ -175,18 +175,26 @@ static void close_inherited(void)
     closedir(d);
 }
 
+/* Nothing is wrong when who started this one ended, or had no more use for it, before it had begun. */
+static void end_if_alone(void)
+{
+    struct pollfd p = {.fd = PARENT_FD};
+    if (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLHUP | POLLERR)))
+        return;
+    log_info("who started this program has ended already; so does it");
+    exit(1);
+}
+
 /* Cleared by the kernel whenever the uid changes, so this is said again after it has. */
 static void die_with_parent(void)
 {
-    struct pollfd p = {.fd = PARENT_FD};
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
         log_die("PR_SET_PDEATHSIG: %s", strerror(errno));
 #ifndef COUNTERSIGN_DEV /* the leak check attaches to its own process */
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         log_die("PR_SET_DUMPABLE: %s", strerror(errno));
 #endif
-    if (poll(&p, 1, 0) != 0 && p.revents & (POLLHUP | POLLERR | POLLNVAL) && !(p.revents & POLLIN))
-        log_die("there is no parent on descriptor 3; roles are started by countersignd");
+    end_if_alone();
 }
 
 static void limits(void)
@@ -220,8 +228,10 @@ static void read_config(struct role *r)
     if (flags < 0 || fcntl(PARENT_FD, F_SETFL, flags & ~O_NONBLOCK) != 0 ||
         fcntl(PARENT_FD, F_SETFD, FD_CLOEXEC) != 0)
         log_die("there is no parent on descriptor 3; roles are started by countersignd");
-    if (chan_read_one(PARENT_FD, &f, &payload) != 0)
-        log_die("the parent went away before it sent the configuration");
+    if (chan_read_one(PARENT_FD, &f, &payload) != 0) {
+        end_if_alone();
+        log_die("what the parent sent first is no configuration");
+    }
     struct msg_in m = msg_in(f.payload);
     if (f.type != ROLE_MSG_CONFIG || msg_get_u32(&m) != MSG_VERSION)
         log_die("the parent speaks another version of the messages; stop countersignd, install once more, start it");

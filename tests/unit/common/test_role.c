@@ -246,6 +246,59 @@ static void test_refuses_to_start(void **state)
     assert_int_equal(WEXITSTATUS(ended(&k)), 1);
 }
 
+/* Who started a program may have no use for it any more before it has begun: that is no error, and a program that
+ * nobody started is one. */
+static void begin_alone(void (*begin)(void), bool has_channel, char *said, size_t cap)
+{
+    int fd[2], text[2], status;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+    assert_int_equal(pipe2(text, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        dup2(text[1], STDERR_FILENO);
+        close(fd[0]);
+        if (fd[1] != 3)
+            dup2(fd[1], 3);
+        if (!has_channel)
+            close(3);
+        begin();
+        _exit(0);
+    }
+    close(fd[0]);
+    close(fd[1]);
+    close(text[1]);
+    ssize_t n = read(text[0], said, cap - 1);
+    close(text[0]);
+    assert_true(n > 0);
+    said[n] = '\0';
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 1);
+}
+
+static void begin_job(void)
+{
+    role_job_start("tested");
+}
+
+static void begin_role(void)
+{
+    role_main(-1);
+}
+
+static void test_nobody_waits(void **state)
+{
+    void (*const begin[])(void) = {begin_job, begin_role};
+    char said[300];
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        begin_alone(begin[i], true, said, sizeof(said));
+        assert_non_null(strstr(said, "\"info\",\"msg\":\"who started this program has ended already"));
+        begin_alone(begin[i], false, said, sizeof(said));
+        assert_non_null(strstr(said, "\"level\":\"error\""));
+    }
+}
+
 /* A peer without a descriptor is a broken parent. */
 static void test_broken_peer(void **state)
 {
@@ -309,9 +362,8 @@ static void test_parent_dies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),
-        cmocka_unit_test(test_refuses_to_start),
-        cmocka_unit_test(test_broken_peer),
+        cmocka_unit_test(test_life),         cmocka_unit_test(test_refuses_to_start),
+        cmocka_unit_test(test_nobody_waits), cmocka_unit_test(test_broken_peer),
         cmocka_unit_test(test_parent_dies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
