@@ -31,27 +31,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox-shim/inside/shim_capture.h"
 #include "sandbox-shim/inside/shim_command.h"
-#include "sandbox-shim/inside/shim_relay.h"
+#include "sandbox-shim/inside/doors/shim_doors.h"
 #include "sandbox-shim/inside/shim_serve.h"
 
-enum {
-    CONNS_MAX = 256, /* past it, new connections wait in the kernel's backlog */
-    RETRY_MS = 10,
-    ACCEPT_PAUSE_MS = 100, /* after accept failed for want of descriptors or memory */
-};
-
-/* Where connections and questions come in. */
-enum door_kind { DOOR_HTTP, DOOR_CAPTURED, DOOR_NAMES, DOOR_DATAGRAMS };
-enum { DOORS_MAX = 7, POLL_RUN = 1, POLL_DOORS = 2, POLL_CONNS = POLL_DOORS + DOORS_MAX };
-struct door {
-    enum door_kind kind;
-    int fd;
-};
-
+enum { POLL_RUN = 1, POLL_DOORS = 2, LANE_PART = 4 /* of the descriptors: connections, with two of them each */ };
 struct shim {
-    const char *socket;
     struct sockaddr_in listen;
     bool tty;
     rlim_t processes; /* of ours and the command's; 0: no limit */
@@ -60,46 +45,16 @@ struct shim {
     int run;    /* to `countersign run` or the warden; -1: none */
     int warden; /* the same, when it is the warden; 0: it is not */
     int wait;   /* to who sets up from outside what cannot be from inside; 0: nobody does */
+    int lane;   /* of the warden's: the gateway's socket, as what it is in the file system; 0: no way out */
     bool captured;
-    struct door door[DOORS_MAX];
-    size_t ndoors;
     int signals;
     pid_t child;
-    int64_t accept_after; /* 0: now */
-    struct shim_conn *conn[CONNS_MAX];
-    size_t nconns;
-    struct pollfd poll[POLL_CONNS + 2 * CONNS_MAX];
+    struct doors doors;
+    struct pollfd poll[POLL_DOORS + DOORS_POLL];
 };
 
 static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
 enum { NFORWARDED = sizeof(forwarded) / sizeof(forwarded[0]) };
-
-/* --- connections ------------------------------------------------------------ */
-
-static void door_accept(struct shim *s, const struct door *d)
-{
-    uint8_t head[CAPTURE_HEADER_MAX];
-    size_t nhead = 0;
-    int fd = accept4(d->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-    if (fd < 0) {
-        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-            s->accept_after = now_ms() + ACCEPT_PAUSE_MS;
-        return;
-    }
-    if (d->kind == DOOR_CAPTURED && (nhead = capture_header(fd, head)) == 0) {
-        close(fd); /* somebody connected to this port itself */
-        return;
-    }
-    struct shim_conn *c = shim_conn_new(d->kind == DOOR_HTTP       ? CONN_HTTP
-                                        : d->kind == DOOR_CAPTURED ? CONN_CAPTURED
-                                                                   : CONN_NAMES,
-                                        fd, head, nhead, s->socket);
-    if (c && c->broken)
-        shim_conn_free(c);
-    else if (c)
-        s->conn[s->nconns++] = c;
-}
 
 /* --- the command ---------------------------------------------------------- */
 
@@ -158,40 +113,6 @@ static void signals_take(struct shim *s)
 
 /* --- start ---------------------------------------------------------------- */
 
-static void listener_open(struct shim *s)
-{
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
-        bind(fd, (struct sockaddr *)&s->listen, sizeof(s->listen)) != 0 || listen(fd, SOMAXCONN) != 0)
-        die(EXIT_SETUP, "cannot listen on 127.0.0.1:%d: %s; the command was not started", ntohs(s->listen.sin_port),
-            strerror(errno));
-    s->door[s->ndoors++] = (struct door){DOOR_HTTP, fd};
-}
-
-/* Without IPv6 in here (no ::1) there is nothing of it to capture. */
-static void captured_open(struct shim *s)
-{
-    static const struct {
-        enum door_kind kind;
-        int type;
-        uint16_t port;
-    } wanted[] = {{DOOR_CAPTURED, SOCK_STREAM, CAPTURE_PORT},
-                  {DOOR_NAMES, SOCK_STREAM, CAPTURE_NAMES_PORT},
-                  {DOOR_DATAGRAMS, SOCK_DGRAM, CAPTURE_NAMES_PORT}};
-
-    for (size_t i = 0; i < 2 * sizeof(wanted) / sizeof(*wanted); i++) {
-        int family = i % 2 ? AF_INET6 : AF_INET;
-        int fd = capture_open(family, wanted[i / 2].type, wanted[i / 2].port);
-        if (fd < 0 && family == AF_INET6 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
-            continue;
-        if (fd < 0)
-            die(EXIT_SETUP, "cannot listen on port %u for what is captured: %s; the command was not started",
-                wanted[i / 2].port, strerror(errno));
-        s->door[s->ndoors++] = (struct door){wanted[i / 2].kind, fd};
-    }
-}
-
 /* Those outside set up now what is to be; they say why when they cannot. */
 static void outside_wait(int fd, const char *what)
 {
@@ -212,7 +133,7 @@ static void __attribute__((noreturn)) usage(void)
     die(EXIT_SETUP,
         "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--run FD] [--captured] [--processes N] "
         "[--tty] -- CMD [ARG...]\n"
-        "       countersign-shim --warden FD [--wait FD] [--processes N]");
+        "       countersign-shim --warden FD [--lane FD --listen 127.0.0.1:PORT] [--wait FD] [--processes N]");
 }
 
 /* "127.x.y.z:port". Only loopback: this port is for the processes in here. */
@@ -264,7 +185,7 @@ static void arguments_parse(struct shim *s, char **argv)
         if (strcmp(*p, "--tty") == 0)
             s->tty = true;
         else if (strcmp(*p, "--socket") == 0 && p[1])
-            s->socket = *++p;
+            s->doors.socket = *++p;
         else if (strcmp(*p, "--listen") == 0 && p[1])
             listen_parse(s, *++p);
         else if (strcmp(*p, "--run") == 0 && p[1])
@@ -273,6 +194,8 @@ static void arguments_parse(struct shim *s, char **argv)
             s->captured = true;
         else if (strcmp(*p, "--warden") == 0 && p[1])
             s->warden = s->run = descriptor_parse(*++p);
+        else if (strcmp(*p, "--lane") == 0 && p[1])
+            s->lane = descriptor_parse(*++p);
         else if (strcmp(*p, "--wait") == 0 && p[1])
             s->wait = descriptor_parse(*++p);
         else if (strcmp(*p, "--processes") == 0 && p[1])
@@ -280,89 +203,56 @@ static void arguments_parse(struct shim *s, char **argv)
         else
             usage();
     }
-    if (s->warden > 0) { /* without a way out, and told there what to run */
-        if (*p || s->socket || s->listen.sin_port != 0 || s->captured || s->tty)
+    if (s->warden > 0) { /* told there what to run; without a lane it has no way out */
+        if (*p || s->doors.socket || (s->listen.sin_port != 0) != (s->lane > 0) || s->captured || s->tty)
             usage();
         return;
     }
-    if (s->wait > 0 || !*p || !p[1] || !s->socket || s->listen.sin_port == 0 || (s->captured && s->run < 0))
+    if (s->wait > 0 || s->lane > 0 || !*p || !p[1] || !s->doors.socket || s->listen.sin_port == 0 ||
+        (s->captured && s->run < 0))
         usage();
-    if (strlen(s->socket) >= sizeof(a.sun_path))
+    if (strlen(s->doors.socket) >= sizeof(a.sun_path))
         die(EXIT_SETUP, "the socket's path is too long");
     s->cmd = p + 1;
 }
 
 /* --- the loop ------------------------------------------------------------- */
 
-static int poll_prepare(struct shim *s)
-{
-    int wait = -1;
-    bool open = s->nconns < CONNS_MAX;
-
-    if (s->accept_after != 0 && now_ms() >= s->accept_after)
-        s->accept_after = 0;
-    if (s->accept_after != 0)
-        wait = ACCEPT_PAUSE_MS;
-    s->poll[0] = (struct pollfd){.fd = s->signals, .events = POLLIN};
-    s->poll[POLL_RUN] = (struct pollfd){.fd = s->run, .events = POLLIN};
-    for (size_t i = 0; i < DOORS_MAX; i++) {
-        bool now = i < s->ndoors && (s->door[i].kind == DOOR_DATAGRAMS || (open && s->accept_after == 0));
-        s->poll[POLL_DOORS + i] = (struct pollfd){.fd = now ? s->door[i].fd : -1, .events = POLLIN};
-    }
-    for (size_t k = 0; k < s->nconns; k++) {
-        for (int i = 0; i < 2; i++) {
-            short events = shim_conn_interest(s->conn[k], i);
-            /* Without interest not even a hang-up may wake us: it would do so for ever. */
-            s->poll[POLL_CONNS + 2 * k + (size_t)i] =
-                (struct pollfd){.fd = events ? s->conn[k]->fd[i] : -1, .events = events};
-        }
-        if (s->conn[k]->try_until != 0)
-            wait = RETRY_MS;
-    }
-    return wait;
-}
-
-static void conns_step(struct shim *s, size_t polled)
-{
-    for (size_t k = polled; k-- > 0;) {
-        struct shim_conn *c = s->conn[k];
-        const struct pollfd *p = &s->poll[POLL_CONNS + 2 * k];
-        short revents[2] = {p[0].revents, p[1].revents};
-        if (c->try_until != 0)
-            shim_conn_connect(c, s->socket);
-        if (shim_conn_step(c, revents) == 0)
-            continue;
-        shim_conn_free(c);
-        s->conn[k] = s->conn[--s->nconns];
-    }
-}
-
-static void doors_step(struct shim *s)
-{
-    for (size_t i = 0; i < s->ndoors; i++) {
-        if (!s->poll[POLL_DOORS + i].revents)
-            continue;
-        if (s->door[i].kind == DOOR_DATAGRAMS)
-            capture_names(s->door[i].fd);
-        else if (s->nconns < CONNS_MAX)
-            door_accept(s, &s->door[i]);
-    }
-}
-
-/* Nothing that was left open outside is of use in here, but for the one that was named. */
+/* Nothing that was left open outside is of use in here, but for what was named. */
 static void descriptors_close(const struct shim *s)
 {
-    unsigned keep = (unsigned)s->run;
+    unsigned low = STDERR_FILENO + 1, keep[2] = {s->run < 0 ? 0 : (unsigned)s->run, (unsigned)s->lane};
 
-    if (s->run < 0 ? close_range(STDERR_FILENO + 1, ~0U, 0) != 0
-                   : (keep > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, keep - 1, 0) != 0) ||
-                         close_range(keep + 1, ~0U, 0) != 0 || fcntl(s->run, F_SETFD, FD_CLOEXEC) != 0)
+    if (keep[0] > keep[1])
+        keep[0] = (unsigned)s->lane, keep[1] = (unsigned)s->run;
+    for (int i = 0; i < 2; i++) {
+        if (keep[i] < low)
+            continue;
+        if ((keep[i] > low && close_range(low, keep[i] - 1, 0) != 0) || fcntl((int)keep[i], F_SETFD, FD_CLOEXEC) != 0)
+            die(EXIT_SETUP, "cannot close inherited descriptors: %s", strerror(errno));
+        low = keep[i] + 1;
+    }
+    if (close_range(low, ~0U, 0) != 0)
         die(EXIT_SETUP, "cannot close inherited descriptors: %s", strerror(errno));
+}
+
+/* Its ports, before anything in here runs. The socket is where no path in here leads: it is connected to by way of
+ * the descriptor, which nobody else has. */
+static void lane_open(struct shim *s)
+{
+    static char path[64];
+    struct rlimit files;
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", s->lane);
+    s->doors.socket = path;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / LANE_PART < s->doors.most)
+        s->doors.most = files.rlim_cur / LANE_PART;
+    doors_open(&s->doors, &s->listen);
 }
 
 int main(int argc, char **argv)
 {
-    static struct shim s = {.run = -1};
+    static struct shim s = {.run = -1, .doors.most = CONNS_MAX};
 
     arguments_parse(&s, argv);
     if (s.wait > 0)
@@ -370,19 +260,22 @@ int main(int argc, char **argv)
     descriptors_close(&s);
     if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         die(EXIT_SETUP, "prctl: %s", strerror(errno));
+    if (s.lane > 0)
+        lane_open(&s);
     if (s.warden > 0)
-        serve(s.warden, s.processes);
+        serve(s.warden, s.processes, &s.doors);
     s.signals = signals_watch(forwarded, NFORWARDED);
-    listener_open(&s);
+    doors_open(&s.doors, &s.listen);
     if (s.captured) {
-        captured_open(&s);
+        doors_capture(&s.doors);
         outside_wait(s.run, "what is captured");
     }
     command_start(&s);
     for (;;) {
-        int wait = poll_prepare(&s);
-        size_t polled = s.nconns;
-        if (poll(s.poll, (nfds_t)(POLL_CONNS + 2 * polled), wait) < 0) {
+        s.poll[0] = (struct pollfd){.fd = s.signals, .events = POLLIN};
+        s.poll[POLL_RUN] = (struct pollfd){.fd = s.run, .events = POLLIN};
+        int wait = doors_prepare(&s.doors, s.poll + POLL_DOORS);
+        if (poll(s.poll, POLL_DOORS + doors_polled(&s.doors), wait) < 0) {
             if (errno == EINTR)
                 continue;
             die(EXIT_SETUP, "poll: %s", strerror(errno));
@@ -391,7 +284,6 @@ int main(int argc, char **argv)
             signals_take(&s);
         if (s.poll[POLL_RUN].revents)
             exit(EXIT_SETUP); /* nothing more is ever said there: it has ended, and nobody waits for us */
-        conns_step(&s, polled);
-        doors_step(&s);
+        doors_step(&s.doors, s.poll + POLL_DOORS);
     }
 }

@@ -26,6 +26,7 @@ enum {
     POLL_WARDEN = 0,
     POLL_SIGNALS = 1,
     POLL_RUNS = 2,
+    POLL_MOST = POLL_RUNS + 3 * TALK_RUNS_MAX,
     TERMINAL_HOLDS = 128 * 1024, /* more than a terminal's buffers, which are never counted whole */
 };
 
@@ -498,7 +499,7 @@ static void read_warden(struct serve *s)
 
 /* --- the loop --------------------------------------------------------------- */
 
-static nfds_t prepare(const struct serve *s, struct pollfd p[POLL_RUNS + 3 * TALK_RUNS_MAX])
+static nfds_t prepare(const struct serve *s, struct pollfd p[POLL_MOST])
 {
     nfds_t n = POLL_RUNS;
 
@@ -517,10 +518,25 @@ static nfds_t prepare(const struct serve *s, struct pollfd p[POLL_RUNS + 3 * TAL
     return n;
 }
 
-void serve(int fd, rlim_t processes)
+static void wait_for_more(struct serve *s, struct doors *d)
+{
+    static struct pollfd p[POLL_MOST + DOORS_POLL];
+    nfds_t n = prepare(s, p);
+    int wait = doors_prepare(d, p + n);
+
+    if (poll(p, n + doors_polled(d), wait) < 0) {
+        if (errno != EINTR)
+            die(EXIT_SETUP, "poll: %s", strerror(errno));
+        return; /* what is there is there still */
+    }
+    if (p[POLL_WARDEN].revents & (POLLIN | POLLHUP | POLLERR))
+        read_warden(s);
+    doors_step(d, p + n);
+}
+
+void serve(int fd, rlim_t processes, struct doors *d)
 {
     static struct serve s;
-    static struct pollfd p[POLL_RUNS + 3 * TALK_RUNS_MAX];
     struct signalfd_siginfo si;
 
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -536,10 +552,7 @@ void serve(int fd, rlim_t processes)
     put_number(say(&s, TALK_HELLO, 0, 4), TALK_VERSION, 4);
     for (;;) {
         flush(&s);
-        if (poll(p, prepare(&s, p), -1) < 0 && errno != EINTR)
-            die(EXIT_SETUP, "poll: %s", strerror(errno));
-        if (p[POLL_WARDEN].revents & (POLLIN | POLLHUP | POLLERR))
-            read_warden(&s);
+        wait_for_more(&s, d);
         take_frames(&s);
         while (read(s.signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
             ;

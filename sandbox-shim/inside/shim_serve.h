@@ -4,8 +4,11 @@
 
 #include <sys/resource.h>
 
+#include "sandbox-shim/inside/doors/shim_doors.h"
+
 /* Run what the warden says at the other end of fd (shim_talk.h). When that end is gone, so are we, and with us
- * everything in this pid namespace. processes: at most so many in here, 0: no limit. */
-void serve(int fd, rlim_t processes) __attribute__((noreturn));
+ * everything in this pid namespace. processes: at most so many in here, 0: no limit. d: its way out, if any is open.
+ */
+void serve(int fd, rlim_t processes, struct doors *d) __attribute__((noreturn));
 
 #endif

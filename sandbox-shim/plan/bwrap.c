@@ -32,13 +32,19 @@ const char *bwrap_find(const char *flag, struct err *e)
 
 /* What the shim is told before the command; the words live in `text`. */
 static size_t put_shim(const struct bwrap *b, const struct plan *p, const char *argv[HEAD_MAX], size_t n, int wait,
-                       char text[3][32])
+                       char text[4][32])
 {
     (void)snprintf(text[0], sizeof(text[0]), "%d", b->talk);
     argv[n++] = INSIDE_SHIM;
     if (p->cmd) {
         argv[n++] = "--socket";
         argv[n++] = INSIDE_SOCKET;
+    } else if (p->lane.listener > 0) {
+        (void)snprintf(text[3], sizeof(text[3]), "%d", p->lane.listener);
+        argv[n++] = "--lane";
+        argv[n++] = text[3];
+    }
+    if (p->cmd || p->lane.listener > 0) {
         argv[n++] = "--listen";
         argv[n++] = INSIDE_PROXY;
     }
@@ -80,7 +86,7 @@ static int keep_open(const struct bwrap *b, const struct plan *p, const int more
 
 void bwrap_become(const struct bwrap *b, const struct plan *p)
 {
-    char args[16], status[16], info[16], text[3][32];
+    char args[16], status[16], info[16], text[4][32];
     int bound[2] = {-1, -1};               /* where it is said which process the shim is, and where that waits */
     char *const no_environment[] = {NULL}; /* also no LD_PRELOAD of the caller's */
     size_t n = 0, count = 0;

@@ -57,19 +57,27 @@ static const char *pass(struct plan *p, int fd, char text[16])
     return text;
 }
 
-/* A file with these bytes, 0644. In an image it lies over one that is there. */
-static int put_file(struct plan *p, const char *dest, struct span bytes)
+/* A file with the bytes of this one, 0644. In an image it lies over one that is there. */
+static void put_copy(struct plan *p, const char *dest, int fd)
 {
     char number[16];
+
+    put(p, "--perms", "0644", p->image > 0 ? "--ro-bind-data" : "--file", pass(p, fd, number), dest, NULL);
+}
+
+static int put_file(struct plan *p, const char *dest, struct span bytes)
+{
     int fd = p->nfds < PLAN_FDS_MAX ? memfd_create("file", MFD_CLOEXEC) : -1;
 
     if (fd < 0)
         return -1;
-    pass(p, fd, number);
-    if (write(fd, bytes.p, bytes.n) != (ssize_t)bytes.n || lseek(fd, 0, SEEK_SET) != 0)
-        return -1;
-    put(p, "--perms", "0644", p->image > 0 ? "--ro-bind-data" : "--file", number, dest, NULL);
-    return 0;
+    put_copy(p, dest, fd);
+    return write(fd, bytes.p, bytes.n) == (ssize_t)bytes.n && lseek(fd, 0, SEEK_SET) == 0 ? 0 : -1;
+}
+
+static bool has_way_out(const struct plan *p)
+{
+    return p->listener || p->lane.listener > 0;
 }
 
 /* /bin and its like are links into /usr on a merged system, else directories. */
@@ -153,6 +161,13 @@ static void add_certificates(struct dynbuf *out, struct span pem)
     (void)dynbuf_add(out, first ? SPAN_NONE : SPAN("\""));
 }
 
+static int read_ca(const struct plan *p, struct dynbuf *ca)
+{
+    if (p->lane.listener == 0)
+        return file_read(p->ca, ca);
+    return file_read_fd(p->lane.ca, ca) == 0 && lseek(p->lane.ca, 0, SEEK_SET) == 0 ? 0 : -1;
+}
+
 /* Chromium trusts neither the system's bundle nor a variable, but a policy of its machine. Debian's wrapper reads all
  * that is in /etc/chromium.d, and ends where nothing is; its own sandbox needs namespaces, which cannot be made here.
  */
@@ -164,7 +179,7 @@ static int put_chromium(struct plan *p)
 
     dynbuf_init(&ca, CA_MAX);
     dynbuf_init(&policy, 2 * CA_MAX);
-    if (rc == 0 && p->listener && file_read(p->ca, &ca) == 0) {
+    if (rc == 0 && has_way_out(p) && read_ca(p, &ca) == 0) {
         (void)dynbuf_add(&policy, SPAN("{\"QuicAllowed\":false,\"CACertificates\":["));
         add_certificates(&policy, dynbuf_span(&ca));
         (void)dynbuf_add(&policy, SPAN("]}\n"));
@@ -174,6 +189,23 @@ static int put_chromium(struct plan *p)
     dynbuf_free(&ca);
     dynbuf_free(&policy);
     return rc ? -1 : 0;
+}
+
+/* The socket is the shim's alone: nothing in there has a path to it. */
+static void put_lane(struct plan *p)
+{
+    char number[16];
+
+    (void)pass(p, p->lane.listener, number);
+    put_copy(p, INSIDE_CA, p->lane.ca);
+    put_copy(p, INSIDE_BUNDLE, p->lane.bundle);
+    put_copy(p, INSIDE_TRUSTSTORE, p->lane.truststore);
+    if (p->image > 0)
+        return;
+    put(p, "--symlink", INSIDE_BUNDLE, "/etc/ssl/certs/ca-certificates.crt", NULL);
+    put(p, "--symlink", "certs/ca-certificates.crt", "/etc/ssl/cert.pem", NULL);
+    put(p, "--symlink", INSIDE_TRUSTSTORE, "/etc/ssl/certs/java/cacerts", NULL);
+    put(p, "--symlink", INSIDE_BUNDLE, "/etc/pki/tls/certs/ca-bundle.crt", NULL);
 }
 
 /* Whom to trust also lies where tools look that read no variable; but not in an image, whose own files stay. */
@@ -200,6 +232,8 @@ static void put_gateway(struct plan *p)
     put(p, "--ro-bind-fd", pass(p, p->shim, number), INSIDE_SHIM, NULL);
     if (p->listener)
         put_way_out(p);
+    else if (p->lane.listener > 0)
+        put_lane(p);
     if (p->image > 0) /* memory as well, and without a size */
         put(p, "--remount-ro", "/countersign", NULL);
 }
@@ -290,7 +324,7 @@ static int put_environment(struct plan *p, char *const *environ, struct err *e)
         put(p, "--setenv", "npm_config_globalconfig", INSIDE_NPMRC, NULL);
     for (size_t i = 0; i < p->nsetenv; i++) /* env_may_set has looked at them */
         put_assignment(p, p->setenv[i]);
-    return p->listener ? env_each(&v, put_variable, p, e) : 0;
+    return has_way_out(p) ? env_each(&v, put_variable, p, e) : 0;
 }
 
 /* When root calls, the kernel takes the sandbox's user for root where only the

@@ -11,7 +11,7 @@
 enum {
     PLAN_WORK_MAX = 16,
     PLAN_READ_MAX = 32,
-    PLAN_FDS_MAX = 20 + PLAN_WORK_MAX + PLAN_READ_MAX,
+    PLAN_FDS_MAX = 24 + PLAN_WORK_MAX + PLAN_READ_MAX,
     PLAN_LIST_MAX = 32,
     PLAN_ARGS_MAX = 256 * 1024
 };
@@ -34,10 +34,17 @@ struct plan_dir {
     int fd;              /* O_PATH */
 };
 
+/* The same of who will be somebody else by then, whom no path leads there: all of it open. */
+struct plan_lane {
+    int listener;               /* O_PATH, and the user of the sandbox may connect to it; 0: none of them */
+    int ca, bundle, truststore; /* at their beginning */
+};
+
 struct plan {
     const char *name;
-    /* what the gateway gave: paths outside. listener NULL: none of them, and no way out */
+    /* what the gateway gave: paths outside. listener NULL: none of them, and no way out but by lane */
     const char *listener, *ca, *bundle, *truststore;
+    struct plan_lane lane;
     /* what the caller asked for */
     struct plan_dir work[PLAN_WORK_MAX], read[PLAN_READ_MAX];
     size_t nwork, nread;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "sandbox-shim/plan/plan.h"
@@ -84,6 +85,48 @@ static int file_at(const struct plan *p, const char *dest)
         at += strlen(w) + 1;
     }
     return -1;
+}
+
+/* Attack G25: the socket is the first process's alone, and what is to be trusted cannot be found by another name. */
+static void a_lane_is_passed_on_and_lies_nowhere(void **state)
+{
+    char *const none[] = {NULL};
+    for (int image = 0; image < 2; image++) {
+        int zero = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        struct plan p = {.name = "box",
+                         .shim = open("/dev/null", O_PATH | O_CLOEXEC),
+                         .image = image ? open("/", O_PATH | O_CLOEXEC) : 0,
+                         .lane = {.listener = open("/dev/null", O_PATH | O_CLOEXEC),
+                                  .ca = open("/dev/zero", O_RDONLY | O_CLOEXEC),
+                                  .bundle = zero,
+                                  .truststore = open("/dev/null", O_RDONLY | O_CLOEXEC)},
+                         .variables = true,
+                         .disk = 1 << 20};
+        struct err e;
+        bool passed = false;
+
+        if (!image) { /* of which a policy for Chromium is made */
+            close(p.lane.ca);
+            p.lane.ca = memfd_create("ca", MFD_CLOEXEC);
+            assert_int_equal(write(p.lane.ca, "-----BEGIN CERTIFICATE-----\nQUJD\n", 33), 33);
+            assert_int_equal(lseek(p.lane.ca, 0, SEEK_SET), 0);
+        }
+        assert_int_equal(plan_build(&p, none, &e), 0);
+        for (size_t i = 0; i < p.nfds; i++)
+            passed |= p.fds[i] == p.lane.listener;
+        assert_true(passed);
+        assert_int_equal(times(&p, INSIDE_SOCKET, NULL), 0);
+        assert_int_equal(file_at(&p, INSIDE_CA), p.lane.ca);
+        assert_int_equal(file_at(&p, INSIDE_BUNDLE), p.lane.bundle);
+        assert_int_equal(file_at(&p, INSIDE_TRUSTSTORE), p.lane.truststore);
+        assert_int_equal(times(&p, INSIDE_BUNDLE, "/etc/ssl/certs/ca-certificates.crt"), !image);
+        assert_int_equal(times(&p, "HTTP_PROXY", "http://" INSIDE_PROXY), 1);
+        if (!image) {
+            assert_true(file_at(&p, "/etc/chromium/policies/managed/countersign.json") >= 0);
+            assert_int_equal(lseek(p.lane.ca, 0, SEEK_CUR), 0); /* it is still to be read */
+        }
+        plan_free(&p);
+    }
 }
 
 /* Chromium is told whom to trust: each certificate, as one line of base64. */
@@ -176,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_gateway_nothing_of_one_is_there),
         cmocka_unit_test(with_one_it_is_all_there),
+        cmocka_unit_test(a_lane_is_passed_on_and_lies_nowhere),
         cmocka_unit_test(a_browser_is_told_whom_to_trust),
         cmocka_unit_test(of_an_image_nothing_of_the_machines_is_there),
         cmocka_unit_test(a_workspace_without_a_size_is_refused),
