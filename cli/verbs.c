@@ -187,18 +187,23 @@ static const struct cli_option decide[] = {
     {                                                                                                                \
         .name = "image", .arg = "NAME", .help = "an imported image as its files; the machine's own /usr otherwise"   \
     }
+#define LANE                                                                                                         \
+    {                                                                                                                \
+        .name = "lane", .arg = "NAME", .help = "a way out through this gateway, and the value of its label `lane`"   \
+    }
 static const struct cli_option start_options[] = {
     START_HOW,
     START_AMOUNTS,
     IMAGE,
+    LANE,
     {.name = "from", .arg = "CHECKPOINT", .help = "with the files of this checkpoint, by its id or name"},
     {.name = NULL}};
 static const struct cli_option import_options[] = {
     {.name = "ref", .arg = "NAME", .help = "which one, of a layout with several: what its index.json calls it"},
     {.name = "most", .arg = "BYTES", .help = "that its layers unpack to: more is refused; 16G"},
     {.name = NULL}};
-static const struct cli_option restore_options[] = {START_HOW, START_AMOUNTS, IMAGE, {.name = NULL}};
-static const struct cli_option fork_options[] = {START_HOW, {.name = NULL}};
+static const struct cli_option restore_options[] = {START_HOW, START_AMOUNTS, IMAGE, LANE, {.name = NULL}};
+static const struct cli_option fork_options[] = {START_HOW, LANE, {.name = NULL}};
 #define COMMAND                                                                                                      \
     {.name = "env", .arg = "NAME=VALUE", .help = "a variable of the command", .many = true},                         \
         {.name = "dir", .arg = "DIR", .help = "where it runs; /workspace"},                                          \
@@ -369,7 +374,7 @@ const struct cli_verb cli_verbs[] = {
      "countersign sandbox create ci-7 --format docker > ci.env", create, TAKES_BOTH, sandbox_create, NULL},
     {"sandbox list", "", "every sandbox, and how many of its requests wait", "countersign sandbox list", NULL,
      TAKES_BOTH, sandbox_list, NULL},
-    {"sandbox start", "[NAME]", "a sandbox of its own, without a network, until it is destroyed or its time is over",
+    {"sandbox start", "[NAME]", "a sandbox of its own, without a network but by a lane, until it ends",
      "countersign sandbox start box --memory 2G --timeout 30m", start_options, TAKES_BOTH, sandbox_start, NULL},
     {"sandbox exec", "NAME CMD [ARG...]", "run a command in a started sandbox",
      "countersign sandbox exec box -- python3 -c 'print(1)'", exec_options, TAKES_BOTH, sandbox_exec, NULL},

@@ -37,6 +37,7 @@ void wire_put_record(struct dynbuf *b, const struct wire_record *r)
     msg_put_span(b, r->refs);
     msg_put_span(b, span_first(r->range, RANGE_BYTES));
     msg_put_span(b, span_first(r->range_sent, RANGE_BYTES));
+    msg_put_u64(b, r->generation);
     msg_put_u8(b, r->shadow);
 }
 
@@ -67,6 +68,7 @@ int wire_get_record(struct msg_in *m, struct wire_record *r)
     r->refs = msg_get_span(m, REFS_BYTES);
     r->range = msg_get_span(m, RANGE_BYTES);
     r->range_sent = msg_get_span(m, RANGE_BYTES);
+    r->generation = msg_get_u64(m);
     r->shadow = msg_get_bool(m);
     return ok(m);
 }

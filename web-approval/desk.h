@@ -92,6 +92,7 @@ struct desk {
     char proxy_why[DESK_TEXT]; /* what to do when there is no URL to give */
     char audit_key[65];        /* hex, as the ledger said it; empty until then */
     char mode[16];             /* enforce or shadow */
+    char dock_lanes[4096];     /* "TENANT LANE\n" each: by which lane what the dock starts for it sends */
     uint64_t owner_uid;
     struct dynbuf secrets; /* payload of the last M_SECRETS */
     struct dynbuf notice;  /* payload of the last M_POLICY_NOTICE */

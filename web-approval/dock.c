@@ -36,6 +36,16 @@ int dock_owns(struct exchange *x, struct span sandbox, struct span *note)
     return rc < 0 ? -1 : own;
 }
 
+struct span dock_lane(const struct desk *d, struct span tenant)
+{
+    struct span rest = span_str(d->dock_lanes), line, whose, lane;
+
+    while (span_cut(rest, '\n', &line, &rest))
+        if (span_cut(line, ' ', &whose, &lane) && span_eq(whose, tenant))
+            return lane;
+    return SPAN_NONE;
+}
+
 static struct span sandbox_of_stream(const struct desk *d, struct span number)
 {
     const struct follow *f = d->following;

@@ -22,4 +22,7 @@ bool dock_admits(struct exchange *x, bool keys);
  * cannot be read now, answered. */
 int dock_owns(struct exchange *x, struct span sandbox, struct span *note) MUSTCHECK;
 
+/* The lane of what a tenant's keys start; empty: none, it has no network. */
+struct span dock_lane(const struct desk *d, struct span tenant);
+
 #endif

@@ -33,6 +33,7 @@ static void config(void *arg, struct span key, struct span value)
         {"ca", d->ca, sizeof(d->ca)},
         {"bundle", d->bundle, sizeof(d->bundle)},
         {"mode", d->mode, sizeof(d->mode)},
+        {"dock_lanes", d->dock_lanes, sizeof(d->dock_lanes)},
         {"boot", d->boot, sizeof(d->boot)},
     };
 

@@ -188,6 +188,8 @@ void control_start(struct call *x, const struct start *s, ask_fn *fn)
     jsonw_kv(&a.w, "note", s->note);
     if (s->from.n > 0)
         jsonw_kv(&a.w, "from", s->from);
+    if (s->alone)
+        jsonw_kv_bool(&a.w, "network", false);
     struct span json = ask_json_end(x, &a);
     if (!json.p || !s->note.p || !s->name.p)
         reply_no(x, 503, "no memory, or the system has no randomness to give");
@@ -212,6 +214,7 @@ void control_create(struct call *x)
         return;
     c->template = r.template;
     c->start.from = r.from;
+    c->start.alone = r.alone;
     c->start.note = record_text(x, &r);
     c->start.name = control_name(x);
     control_start(x, &c->start, created);

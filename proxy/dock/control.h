@@ -29,6 +29,7 @@ struct start {
     struct span name;       /* control_name */
     struct span note, from; /* record_text; from: a snapshot, or empty */
     uint64_t timeout_s;
+    bool alone; /* without a network */
 };
 /* A name that nobody else has; p NULL: the system has no randomness to give, or there is no memory. */
 struct span control_name(struct call *x) MUSTCHECK;

@@ -15,8 +15,8 @@ static const struct {
     {{(const uint8_t *)"metadata", 8}, NULL},
     {{(const uint8_t *)"envVars", 7}, NULL},
     {{(const uint8_t *)"timeout", 7}, NULL},
-    {{(const uint8_t *)"secure", 6}, NULL},                 /* it always is */
-    {{(const uint8_t *)"allow_internet_access", 21}, NULL}, /* there is none to forbid, and no policy allows it */
+    {{(const uint8_t *)"secure", 6}, NULL}, /* it always is */
+    {{(const uint8_t *)"allow_internet_access", 21}, NULL},
     {{(const uint8_t *)"autoPauseMemory", 15}, NULL},
     {{(const uint8_t *)"network", 7}, NULL},
     {{(const uint8_t *)"autoPause", 9}, "a sandbox whose time is over ends here: `onTimeout: pause` is not had yet"},
@@ -26,13 +26,31 @@ static const struct {
     {{(const uint8_t *)"volumeMounts", 12}, "volumes are not had here"},
 };
 
-/* Sandboxes have no network: what narrows that is so already, what would open it is refused. */
-static int network_take(struct call *x, const struct json *n)
+/* Any list that has all there is denies it. */
+static bool denies_all(const struct json *list)
 {
+    for (const struct json *m = list->type == JSON_ARRAY ? list->child : NULL; m; m = m->next)
+        if (span_eq(m->text, SPAN("0.0.0.0/0")))
+            return true;
+    return false;
+}
+
+/* What a sandbox may reach, its tenant's lane and the policy say; here it can be none, and nothing between. */
+static int network_take(struct call *x, const struct json *body, struct record *r)
+{
+    const struct json *internet = json_get(body, SPAN("allow_internet_access")), *n = json_get(body, SPAN("network"));
+
+    r->alone = internet && internet->type == JSON_BOOL && !internet->truth;
     for (const struct json *m = n ? n->child : NULL; m; m = m->next) {
-        if (is_none(m) || span_eq(m->key, SPAN("denyOut")))
+        if (is_none(m))
             continue;
-        reply_no(x, 501, "sandboxes have no network here yet: leave all of `network` but `denyOut` out");
+        if (span_eq(m->key, SPAN("denyOut")) && denies_all(m)) {
+            r->alone = true;
+            continue;
+        }
+        reply_no(x, 501,
+                 "what a sandbox may reach is said by this gateway's policy: of `network` there is "
+                 "`denyOut: [\"0.0.0.0/0\"]` alone, and then it has none");
         return -1;
     }
     return 0;
@@ -96,7 +114,7 @@ int record_take(struct call *x, const struct json *body, struct record *r)
             "there is no such template: `base` is what this machine's own programs are, and else it is a snapshot");
         return -1;
     }
-    if (network_take(x, there(body, SPAN("network"))) != 0 || texts_take(x, r->metadata, "metadata", false) != 0)
+    if (network_take(x, body, r) != 0 || texts_take(x, r->metadata, "metadata", false) != 0)
         return -1;
     return texts_take(x, r->envs, "envVars", true);
 }
@@ -105,7 +123,8 @@ void record_of(const struct json *note, struct record *r)
 {
     *r = (struct record){.template = json_text(note, SPAN("template")),
                          .metadata = there(note, SPAN("metadata")),
-                         .envs = there(note, SPAN("envs"))};
+                         .envs = there(note, SPAN("envs")),
+                         .alone = json_get(note, SPAN("alone")) != NULL};
 }
 
 void record_put_texts(struct jsonw *w, const struct json *object)
@@ -128,6 +147,8 @@ struct span record_text(struct call *x, const struct record *r)
     jsonw_object(&w);
     jsonw_kv(&w, "template", r->template.n ? r->template : SPAN("base"));
     jsonw_kv_u64(&w, "started_ms", x->wall_ms);
+    if (r->alone)
+        jsonw_kv_bool(&w, "alone", true);
     jsonw_key(&w, "metadata");
     record_put_texts(&w, r->metadata);
     jsonw_key(&w, "envs");

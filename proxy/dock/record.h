@@ -13,6 +13,7 @@ enum {
 struct record {
     struct span template, from;         /* from: the template, where that is a snapshot; else empty */
     const struct json *metadata, *envs; /* objects of texts, or NULL */
+    bool alone;                         /* without a network, whatever its tenant's sandboxes have */
 };
 
 /* From the body of a create, of which every member is one that is known. -1, answered. */

@@ -60,7 +60,7 @@ void route_not_yet(struct call *x)
 
 void route_no_network(struct call *x)
 {
-    reply_no(x, 501, "sandboxes have no network here yet, so that there is none to change");
+    reply_no(x, 501, "the network of a sandbox is said when it is created, and by this gateway's policy");
 }
 
 void route_no_secrets(struct call *x)

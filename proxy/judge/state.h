@@ -36,6 +36,7 @@ struct sandbox {
     struct digest token_hash, older[WIRE_TOKENS_OLDER];
     size_t nolder;
     uint64_t generation;
+    bool started;    /* by the warden: it has a generation */
     bool frozen;     /* its writes are stopped */
     bool stubs_over; /* a lease that a stub gave it was revoked, or one has leaked: no other is given */
     uint64_t body_bytes;

@@ -218,6 +218,8 @@ int parent_sandbox_bind(struct parent *p, const char *name, const char *path, un
 /* It has one already: of the configuration, or of a run that ended without a word. */
 static int open_again(struct listener *l, unsigned kind, char *path, size_t cap, struct err *e)
 {
+    if (l->lane)
+        return err_set(e, "the sandbox %s was started here and runs; choose another name", l->name);
     if (l->tcp)
         return err_set(e, "the sandbox %s has the listener %s of countersign.yaml; choose another name", l->name,
                        l->conf->name);

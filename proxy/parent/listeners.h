@@ -8,6 +8,9 @@
 
 struct parent;
 struct child;
+struct running_box;
+
+enum { LANES_MAX = 256 /* of sandboxes that the warden has started */ };
 
 /* A listening socket, and whose it is. */
 struct listener {
@@ -15,6 +18,7 @@ struct listener {
     unsigned kind;     /* enum listen_kind */
     enum role_id role; /* who accepts; ROLE_FRONT: polled here until somebody knocks */
     bool tcp;
+    bool lane;                                 /* of a sandbox that the warden has started */
     const struct config_listener *conf;        /* NULL: not of the configuration */
     char name[CONFIG_NAME], path[CONFIG_PATH]; /* of a front's: its sandbox */
     uint64_t holder;                           /* the front that has it now; 0: none, it is polled here */
@@ -22,6 +26,12 @@ struct listener {
     struct watch *watch;
     struct parent *parent;
 };
+
+/* programs/lanes.c: the listener that is this sandbox's alone, for its user, which is a user of its own where there
+ * are any (0: ours); where it is. And its end, with all that came in there. */
+int parent_lane_open(struct parent *p, struct running_box *b, unsigned user, char *path, size_t room,
+                     struct err *e) MUSTCHECK;
+void parent_lane_close(struct parent *p, struct running_box *b);
 
 int parent_bind(struct parent *p, struct err *e) MUSTCHECK;
 struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name);

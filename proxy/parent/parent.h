@@ -15,7 +15,7 @@
 #include "proxy/parent/observe/observe.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 512 };
+enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 512 };
 /* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
 enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 16 /* checkpoints at once */ };
 
@@ -28,7 +28,7 @@ struct running_job {
 /* A sandbox of the warden's. id 0: this place is free; pid 0: it has ended, and its cgroup not yet. */
 struct running_box {
     int pid;
-    uint64_t id, generation;
+    uint64_t id, generation, lane; /* lane: 1, it has a listener of its own (programs/lanes.c) */
     char name[64];
     struct cgroup cgroup;
     int image; /* the folder of its image, held for it: its descriptor plus one; 0: the machine's own files */

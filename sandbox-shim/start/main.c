@@ -95,6 +95,32 @@ static int image_open(struct plan *p, struct err *e)
     return rc;
 }
 
+static int trust_open(const char *name, int *fd, struct err *e)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/%s", getenv("COUNTERSIGN_TRUST"), name);
+
+    *fd = n > 0 && (size_t)n < sizeof(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    return *fd >= 0 ? 0 : err_errno(e, "its way out cannot be had: %s", name);
+}
+
+/* The listener that the parent has opened for it, and whom to trust. */
+static int lane_open(struct plan *p, struct err *e)
+{
+    const char *where = getenv("COUNTERSIGN_LANE");
+
+    if (!where)
+        return 0;
+    p->variables = true;
+    p->lane.listener = getenv("COUNTERSIGN_TRUST") ? open(where, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (p->lane.listener < 0)
+        return err_errno(e, "its way out cannot be had");
+    return trust_open("ca.crt", &p->lane.ca, e) || trust_open("bundle.crt", &p->lane.bundle, e) ||
+                   trust_open("truststore.p12", &p->lane.truststore, e)
+               ? -1
+               : 0;
+}
+
 int main(void)
 {
     static struct plan p;
@@ -107,11 +133,15 @@ int main(void)
     int found = plan_open_shim(&p, &e); /* this as well */
     if (found == 0)
         found = image_open(&p, &e);
+    if (found == 0)
+        found = lane_open(&p, &e);
     role_job_start("start-sandbox");
     if (found != 0)
         log_die("%s", e.text);
     read_order(&x, &payload);
     (void)snprintf(name, sizeof(name), "%.*s", SPAN_FMT(x.name));
+    if ((x.lane.n > 0) != (p.lane.listener > 0))
+        log_die("sandbox %s: the warden and the parent differ on whether it has a network", name);
     p.name = name;
     p.disk = x.disk;
     p.scratch = x.disk / PLACES;

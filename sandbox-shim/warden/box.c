@@ -279,6 +279,8 @@ static struct box *box_new(struct warden *w, uint64_t asker, const struct box_or
     (void)snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(o->is.name));
     (void)snprintf(b->image, sizeof(b->image), "%.*s", SPAN_FMT(o->is.image));
     (void)snprintf(b->digest, sizeof(b->digest), "%.*s", SPAN_FMT(o->is.digest));
+    (void)snprintf(b->lane, sizeof(b->lane), "%.*s", SPAN_FMT(o->is.lane));
+    b->is.lane = span_str(b->lane);
     b->is.name = span_str(b->name);
     b->is.image = span_str(b->image);
     b->is.digest = span_str(b->digest);
@@ -318,6 +320,7 @@ const char *box_start(struct warden *w, uint64_t asker, const struct box_order *
     msg_put_u64(m, o->cpu_percent);
     msg_put_u8(m, o->strict);
     msg_put_span(m, o->is.image.n > 0 ? o->is.digest : SPAN_NONE);
+    msg_put_u8(m, o->is.lane.n > 0);
     if (chan_commit_fd(w->parent, fd[1]) != 0)
         goto fail;
     close(fd[1]);

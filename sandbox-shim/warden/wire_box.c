@@ -23,6 +23,7 @@ void wire_put_box(struct dynbuf *b, const struct wire_box *x)
     msg_put_u64(b, x->files);
     msg_put_span(b, x->image);
     msg_put_span(b, x->digest);
+    msg_put_span(b, x->lane);
 }
 
 bool box_digest_ok(struct span s)
@@ -49,8 +50,9 @@ int wire_get_box(struct msg_in *m, struct wire_box *x, bool order)
     x->files = msg_get_u64(m);
     x->image = msg_get_span(m, BOX_NAME_MAX);
     x->digest = msg_get_span(m, BOX_DIGEST_MAX);
+    x->lane = msg_get_span(m, BOX_NAME_MAX);
     if (m->bad || (x->image.n > 0 && !box_name_ok(x->image)) || (x->digest.n > 0 && !box_digest_ok(x->digest)) ||
-        (x->image.n > 0 && x->digest.n == 0) || !box_name_ok(x->name) ||
+        (x->image.n > 0 && x->digest.n == 0) || !box_name_ok(x->name) || (x->lane.n > 0 && !box_name_ok(x->lane)) ||
         !(within(x->memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, BYTES_MAX) || (order && x->memory == 0)) ||
         !(within(x->pids, BOX_PIDS_MIN, PIDS_MAX) || (order && x->pids == 0)) ||
         !within(x->disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, BYTES_MAX) ||

@@ -21,6 +21,7 @@ struct wire_box {
     uint64_t files;     /* descriptors of each process */
     struct span image;  /* the name of its image, of the same letters; empty: the machine's own files */
     struct span digest; /* of these: sha256:HEX of the image's manifest, of the list of packages; empty: unknown */
+    struct span lane;   /* by which it sends through the gateway, of the same letters; empty: it has no network */
 };
 
 void wire_put_box(struct dynbuf *b, const struct wire_box *x);

@@ -219,7 +219,8 @@ static void start_alike(struct starting *s, const struct wire_box *is)
                                .disk = is->disk,
                                .files = is->files,
                                .image = span_str(s->image),
-                               .digest = span_str(s->digest)};
+                               .digest = span_str(s->digest),
+                               .lane = span_str(s->lane)};
 }
 
 static void listed(struct exchange *x, struct frame *f)
@@ -288,14 +289,15 @@ void api_fork(struct exchange *x)
     struct member f[] = {{"name", JSON_STRING, false, NULL},
                          {"session", JSON_STRING, false, NULL},
                          {"limits", JSON_STRING, false, NULL},
-                         {"timeout", JSON_NUMBER, false, NULL}};
+                         {"timeout", JSON_NUMBER, false, NULL},
+                         {"lane", JSON_STRING, false, NULL}};
     struct snapping *v;
 
-    if (body_members(x, f, 4) != 0 || api_started_name(x) != 0 || !(v = begin(x)))
+    if (body_members(x, f, 5) != 0 || api_started_name(x) != 0 || !(v = begin(x)))
         return;
     v->forks = true;
     api_start_begin(&v->start);
-    if (api_start_take(x, &v->start, &f[0], &f[1], &f[2], &f[3]) != 0)
+    if (api_start_take(x, &v->start, &f[0], &f[1], &f[2], &f[3]) != 0 || api_lane_take(x, &v->start, &f[4]) != 0)
         return;
     if (span_eq(v->start.box.name, x->arg))
         reply_problem(x, 409, "It runs", "a fork is another sandbox: it needs a name of its own");

@@ -98,6 +98,8 @@ static void put_box(struct jsonw *w, const struct wire_box *b, uint64_t generati
     jsonw_kv_u64(w, "files", b->files);
     jsonw_kv(w, "image", b->image.n ? b->image : SPAN("host"));
     jsonw_kv(w, "digest", b->digest.n ? b->digest : SPAN("unknown"));
+    if (b->lane.n)
+        jsonw_kv(w, "lane", b->lane);
 }
 
 void api_started_put(struct jsonw *w, const struct started *s)
@@ -275,13 +277,19 @@ static void put_done(struct exchange *x, struct frame *f)
         ask_warden(x);
 }
 
-/* What its files are, and not what they are called, is a label of it: policies may name that. */
+static void label(struct wire_sandbox *s, struct span key, struct span value)
+{
+    if (value.n == 0)
+        return;
+    s->label[s->nlabels].key = key;
+    s->label[s->nlabels++].value = value;
+}
+
+/* What its files are, and not what they are called, is a label of it, and its lane: policies may name these. */
 void api_started_label(struct wire_sandbox *s, const struct wire_box *b)
 {
-    if (b->digest.n == 0)
-        return;
-    s->label[s->nlabels].key = b->image.n ? SPAN("image") : SPAN("packages");
-    s->label[s->nlabels++].value = b->digest;
+    label(s, b->image.n ? SPAN("image") : SPAN("packages"), b->digest);
+    label(s, SPAN("lane"), b->lane);
 }
 
 /* A running one keeps its generation: it is asked for before another one begins. */
@@ -405,17 +413,28 @@ static int limits_take(struct exchange *x, const struct json *given, bool *stric
     return -1;
 }
 
-/* What the dock alone says, and has to, the name too, which none of its callers chooses. -1, answered. */
-static int dock_take(struct exchange *x, const struct json *name, const struct json *access, const struct json *note,
-                     struct starting *s)
+static void lane_put(struct starting *s, struct span lane)
+{
+    (void)snprintf(s->lane, sizeof(s->lane), "%.*s", SPAN_FMT(lane));
+    s->box.lane = span_str(s->lane);
+}
+
+/* What the dock alone says, and has to, the name too, which none of its callers chooses. Its sandboxes have their
+ * tenant's lane, whatever else it says, or none. -1, answered. */
+static int dock_take(struct exchange *x, const struct member *name, const struct member *access,
+                     const struct member *note, const struct member *network, struct starting *s)
 {
     bool dock = x->place == PLACE_DOCK;
 
-    s->note = note ? note->text : SPAN_NONE;
-    if (dock ? name != NULL && json_parse(s->note, &x->arena) != NULL : access == NULL && note == NULL)
-        return dock ? api_access_take(x, access, &s->access) : 0;
-    reply_problem(x, 400, "Bad request", "`access` and `note` are the dock's to say, with a `name`");
-    return -1;
+    s->note = note->value ? note->value->text : SPAN_NONE;
+    if (dock ? !name->value || json_parse(s->note, &x->arena) == NULL
+             : access->value != NULL || note->value != NULL || network->value != NULL) {
+        reply_problem(x, 400, "Bad request", "`access`, `note` and `network` are the dock's to say, with a `name`");
+        return -1;
+    }
+    if (dock && (!network->value || network->value->truth))
+        lane_put(s, dock_lane(x->desk, span_str(x->caller.tenant)));
+    return dock ? api_access_take(x, access->value, &s->access) : 0;
 }
 
 /* From the first question to the last one of another start is waited for: one of the name has no row yet that says
@@ -446,6 +465,22 @@ static int image_take(struct exchange *x, const struct json *given)
         return -1;
     }
     (void)snprintf(s->image, sizeof(s->image), "%.*s", SPAN_FMT(given->text));
+    return 0;
+}
+
+int api_lane_take(struct exchange *x, struct starting *s, const struct member *lane)
+{
+    if (!lane->value)
+        return 0;
+    if (x->place == PLACE_DOCK || !box_name_ok(lane->value->text)) {
+        reply_problem(x, 400, "Bad request",
+                      x->place == PLACE_DOCK
+                          ? "a lane is not the dock's to say"
+                          : "a lane's name has 1 to %d of a-z 0-9 - . _ and begins with a letter or digit",
+                      BOX_NAME_MAX);
+        return -1;
+    }
+    lane_put(s, lane->value->text);
     return 0;
 }
 
@@ -495,7 +530,8 @@ void api_started_start(struct exchange *x)
                          {"disk", JSON_NUMBER, false, NULL},    {"files", JSON_NUMBER, false, NULL},
                          {"timeout", JSON_NUMBER, false, NULL}, {"from", JSON_STRING, false, NULL},
                          {"image", JSON_STRING, false, NULL},   {"access", JSON_STRING, false, NULL},
-                         {"note", JSON_STRING, false, NULL}};
+                         {"note", JSON_STRING, false, NULL},    {"lane", JSON_STRING, false, NULL},
+                         {"network", JSON_BOOL, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)
@@ -512,8 +548,8 @@ void api_started_start(struct exchange *x)
         api_number(x, &f[6], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[7], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
         api_checkpoint_named(x, f[9].value, &s->from) != 0 || (s->from.n > 0 && api_checkpoint_place(x) != 0) ||
-        dock_take(x, f[0].value, f[11].value, f[12].value, s) != 0 ||
-        api_start_take(x, s, &f[0], &f[1], &f[2], &f[8]) != 0)
+        dock_take(x, &f[0], &f[11], &f[12], &f[14], s) != 0 ||
+        api_start_take(x, s, &f[0], &f[1], &f[2], &f[8]) != 0 || api_lane_take(x, s, &f[13]) != 0)
         return;
     if (image_take(x, f[10].value) == 0)
         api_start_go(x);

@@ -21,7 +21,7 @@ void api_resume_go(struct exchange *x);
 
 /* One that is being started. */
 struct starting {
-    char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1];
+    char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1], lane[BOX_NAME_MAX + 1];
     struct span session, from; /* from: a checkpoint; empty: none */
     struct span tenant;        /* whose it will be, and whose `from` is */
     struct wire_box box;
@@ -37,6 +37,8 @@ void api_start_begin(struct starting *s);
 /* Its name, session, limits and timeout, as far as they are given. -1, answered. */
 int api_start_take(struct exchange *x, struct starting *s, const struct member *name, const struct member *session,
                    const struct member *limits, const struct member *timeout) MUSTCHECK;
+/* By which lane it sends, if that is given: what policies know as its label `lane`. -1, answered. */
+int api_lane_take(struct exchange *x, struct starting *s, const struct member *lane) MUSTCHECK;
 /* x->step is one; its answer is x's. */
 void api_start_go(struct exchange *x);
 

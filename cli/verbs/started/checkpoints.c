@@ -79,7 +79,7 @@ int sandbox_restore(const struct cli_call *c)
 
 static int fork_request(const struct cli_call *c, struct dynbuf *body)
 {
-    static const char *const texts[] = {"limits", "session"};
+    static const char *const texts[] = {"limits", "session", "lane"};
     struct jsonw w;
 
     jsonw_begin(&w, body);

@@ -68,7 +68,7 @@ static int put_counts(struct jsonw *w, const struct cli_call *c)
 
 static int start_request(const struct cli_call *c, const char *name, const char *from, struct dynbuf *body)
 {
-    static const char *const texts[] = {"limits", "session", "image"};
+    static const char *const texts[] = {"limits", "session", "image", "lane"};
     struct jsonw w;
 
     jsonw_begin(&w, body);
@@ -113,6 +113,8 @@ int started_start(const struct cli_call *c, const char *name, const char *from)
         fprintf(stderr, "limits: %.*s, held by %.*s\nimage: %.*s, %.*s\n", SPAN_FMT(member_text(g.tree, "limits")),
                 SPAN_FMT(member_text(g.tree, "held_by")), SPAN_FMT(member_text(g.tree, "image")),
                 SPAN_FMT(member_text(g.tree, "digest")));
+        if (member_text(g.tree, "lane").n > 0)
+            fprintf(stderr, "lane: %.*s\n", SPAN_FMT(member_text(g.tree, "lane")));
     }
     dynbuf_free(&body);
     verb_end(&g);
@@ -147,6 +149,10 @@ static void print_started(const struct json *r)
     print_text(member_text(r, "image"));
     putchar(' ');
     print_text(span_first(member_text(r, "digest"), SHORT_DIGEST));
+    if (member_text(r, "lane").n > 0) {
+        fputs("  lane ", stdout);
+        print_text(member_text(r, "lane"));
+    }
     putchar('\n');
 }
 

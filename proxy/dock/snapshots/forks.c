@@ -153,6 +153,7 @@ static void found(struct call *x, unsigned status, struct span body)
     box_read(x, j, &b);
     record_of(b.note, &r);
     f->template = r.template;
+    f->start.alone = r.alone;
     f->start.note = record_text(x, &r);
     f->snaps = true;
     ask_desk(x, "POST", ask_box(x, x->arg, "/snapshot"), SPAN("{}"), snapped);

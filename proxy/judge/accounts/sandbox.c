@@ -36,6 +36,11 @@ static int copy(struct arena *a, struct span from, struct span *to)
     return to->n == from.n ? 0 : -1;
 }
 
+static bool is_wardens(const struct wire_sandbox *w)
+{
+    return span_eq(w->kind, SPAN("started")) || span_eq(w->kind, SPAN("ended"));
+}
+
 static struct sandbox *make(const struct wire_sandbox *w, struct account *account)
 {
     struct sandbox *s = calloc(1, sizeof(*s));
@@ -52,6 +57,7 @@ static struct sandbox *make(const struct wire_sandbox *w, struct account *accoun
     s->has_token = w->has_token;
     s->token_hash = w->token_hash;
     s->generation = w->generation;
+    s->started = is_wardens(w);
     s->frozen = w->frozen.n > 0;
     s->nolder = w->nolder;
     memcpy(s->older, w->older, sizeof(s->older));
@@ -84,8 +90,7 @@ void sandbox_end_front(struct judge *j, struct front *f)
 /* One of the warden's that ended, began anew or went on after a pause: what was connected before is not its own. */
 static bool is_anew(const struct sandbox *old, const struct wire_sandbox *w)
 {
-    bool wardens = span_eq(w->kind, SPAN("started")) || span_eq(w->kind, SPAN("ended"));
-    return wardens && old->generation != w->generation;
+    return is_wardens(w) && (old->generation != w->generation || span_eq(w->kind, SPAN("ended")));
 }
 
 /* Fronts of the name follow the sandbox through new labels and tokens, and never into another session. over (as for

@@ -230,6 +230,7 @@ void record_fill(const struct exchange *x, struct wire_record *r, struct record_
     if (x->sandbox) {
         r->sandbox = x->sandbox->name;
         r->session = x->sandbox->session;
+        r->generation = x->sandbox->started ? x->sandbox->generation : 0;
     }
     if (x->now.image)
         r->policy = x->now.image->digest;
@@ -337,6 +338,8 @@ static void put_refused(struct judge *j, const struct front *f, const struct ref
                             .resource = resource};
     if (f->sandbox)
         r.session = f->sandbox->session;
+    if (f->sandbox && f->sandbox->started)
+        r.generation = f->sandbox->generation;
     if (j->image)
         r.policy = j->image->digest;
     struct dynbuf *b = begin(j, f->sandbox, M_AUDIT, q->xid, &later);

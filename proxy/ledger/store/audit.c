@@ -88,6 +88,8 @@ void audit_record(struct audit *a, const struct wire_record *r)
     struct jsonw *w = &a->w;
     put_if(w, "sandbox", r->sandbox);
     put_if(w, "session", r->session);
+    if (r->generation)
+        jsonw_kv_u64(w, "generation", r->generation);
     put_if(w, "method", r->method);
     put_if(w, "scheme", r->scheme);
     put_if(w, "host", r->host);

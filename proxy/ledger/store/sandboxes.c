@@ -84,9 +84,11 @@ static int tell_why(struct store *s, const struct wire_sandbox *b, enum store_ch
     jsonw_kv(&a.w, "owner", b->owner);
     jsonw_kv(&a.w, "how", b->kind);
     jsonw_kv_u64(&a.w, "generation", b->generation);
+    static const char *const told[] = {"image", "packages", "lane"};
     for (size_t i = 0; i < b->nlabels && span_eq(b->kind, SPAN("started")); i++)
-        if (span_eq(b->label[i].key, SPAN("image")) || span_eq(b->label[i].key, SPAN("packages")))
-            jsonw_kv(&a.w, span_eq(b->label[i].key, SPAN("image")) ? "image" : "packages", b->label[i].value);
+        for (size_t k = 0; k < sizeof(told) / sizeof(told[0]); k++)
+            if (span_eq(b->label[i].key, span_str(told[k])))
+                jsonw_kv(&a.w, told[k], b->label[i].value);
     if (b->frozen.n)
         jsonw_kv(&a.w, "frozen", b->frozen);
     jsonw_kv_bool(&a.w, "gone", what == CHANGE_SANDBOX_GONE);

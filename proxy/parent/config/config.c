@@ -18,6 +18,7 @@ struct row_desk {
 struct row_dock {
     const struct node *at;
     struct item http;
+    struct list lanes;
 };
 struct row_hold {
     const struct node *at;
@@ -83,6 +84,8 @@ static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_ke
 
 static const struct key dock_keys[] = {{"http", KEY_CALL, AT(row_dock, http), KEY_NEEDED, .call = config_read_address,
                                         .help = "loopback address:port of the sandbox API"},
+                                       {"lanes", KEY_PAIRS, AT(row_dock, lanes), 0,
+                                        .help = "by which lane the sandboxes of a tenant's keys send; else by none"},
                                        {.type = KEY_END}};
 static const struct table dock_table = {"e2b", sizeof(struct row_dock), dock_keys};
 
@@ -227,6 +230,23 @@ static bool add_server(struct config *c, struct span s)
     return len > 0 && (size_t)len < room;
 }
 
+static void take_lanes(struct loader *l, const struct list *rows, struct config *c)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct pair *p = (const struct pair *)rows->v + i;
+        size_t n = strlen(c->dock_lanes), room = sizeof(c->dock_lanes) - n;
+        if (p->name.at == NULL || p->values.n != 1 || !config_sandbox_ok(p->name.text) ||
+            !config_sandbox_ok(p->values.v[0].text)) {
+            load_problem(l, p->at, "C009", "each is the one lane of a tenant, both of them 1 to 63 of a-z 0-9 . _ -");
+            continue;
+        }
+        int more =
+            snprintf(c->dock_lanes + n, room, "%.*s %.*s\n", SPAN_FMT(p->name.text), SPAN_FMT(p->values.v[0].text));
+        if (more < 0 || (size_t)more >= room)
+            load_problem(l, p->at, "C018", "these are too many: at most %d bytes of names", CONFIG_DOCK_LANES - 1);
+    }
+}
+
 static void take_dns(struct loader *l, const struct row_dns *r, struct config *c)
 {
     for (size_t i = 0; i < r->servers.n; i++)
@@ -310,6 +330,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
                      "server with TLS in front of it");
     if (r->dock.at != NULL)
         config_copy(l, c->dock_address, sizeof(c->dock_address), &r->dock.http);
+    take_lanes(l, &r->dock.lanes, c);
     if (r->hold.inline_wait.at != NULL)
         c->inline_wait_ms = r->hold.inline_wait.v;
     if (r->hold.expires.at != NULL)

@@ -13,6 +13,7 @@
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
 enum { CONFIG_ARGS = 32 };                                   /* of a program, its path among them */
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
+enum { CONFIG_DOCK_LANES = 4096 };                           /* bytes of them, with their tenants */
 enum { CONFIG_UIDS = 612 };                                  /* user ids from uid_base on */
 
 enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
@@ -50,8 +51,9 @@ struct config {
     struct config_master master;
     struct config_listener listener[CONFIG_LISTENERS];
     size_t nlisteners;
-    char desk_address[CONFIG_ADDRESS]; /* host:port */
-    char dock_address[CONFIG_ADDRESS]; /* of the sandbox API; empty: it is off */
+    char desk_address[CONFIG_ADDRESS];  /* host:port */
+    char dock_address[CONFIG_ADDRESS];  /* of the sandbox API; empty: it is off */
+    char dock_lanes[CONFIG_DOCK_LANES]; /* of it, by tenant: "TENANT LANE\n" each */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
     uint64_t checkpoints_max; /* bytes of one owner's */
     int uid_base;             /* 0: not said */

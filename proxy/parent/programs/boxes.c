@@ -20,7 +20,12 @@ enum {
 };
 #define BOX_OF_NONE UINT64_MAX /* the number of one whose warden has ended: the next one counts from 1 again */
 
-enum { PREFIX = 128, LEAF = 256, IMAGE_PATH = 700 };
+enum { PREFIX = 128, LEAF = 256, IMAGE_PATH = 700, VARIABLES = 6 };
+
+static unsigned user_of(const struct parent *p, const struct running_box *b)
+{
+    return p->uid_base > 0 ? (unsigned)p->uid_base + BOX_USERS + (unsigned)(b - p->boxes) : 0;
+}
 
 /* Of this gateway alone: others have state directories of their own. */
 static void prefix_of(const struct parent *p, char out[PREFIX])
@@ -52,11 +57,12 @@ static void tell(struct parent *p, uint16_t type, uint64_t id, unsigned version,
     (void)chan_commit(warden->chan);
 }
 
-static int start_box(struct parent *p, const struct running_box *b, char *image, int fd)
+/* lane: where its listener is, if it has one. */
+static int start_box(struct parent *p, const struct running_box *b, char *image, const char *lane, int fd)
 {
-    unsigned user = (unsigned)p->uid_base + BOX_USERS + (unsigned)(b - p->boxes);
-    char uid[64], gid[64];
-    char *envp[4] = {NULL};
+    unsigned user = user_of(p, b);
+    char uid[64], gid[64], listener[CONFIG_PATH + 32], trust[CONFIG_PATH + 32];
+    char *envp[VARIABLES] = {NULL};
     size_t n = 0;
     if (p->uid_base > 0) {
         snprintf(uid, sizeof(uid), "COUNTERSIGN_UID=%u", user);
@@ -66,6 +72,12 @@ static int start_box(struct parent *p, const struct running_box *b, char *image,
     }
     if (b->image > 0)
         envp[n++] = image;
+    if (b->lane) {
+        snprintf(listener, sizeof(listener), "COUNTERSIGN_LANE=%s", lane);
+        snprintf(trust, sizeof(trust), "COUNTERSIGN_TRUST=%s", p->config->state_dir);
+        envp[n++] = listener;
+        envp[n++] = trust;
+    }
     int pid = parent_execute(p, "start-sandbox", fd, envp, b->cgroup.n > 0 ? &b->cgroup : NULL);
     if (pid > 0)
         (void)setpgid(pid, pid); /* it does so itself as well: whoever comes first */
@@ -82,7 +94,8 @@ static void let_image_go(struct running_box *b)
 static const char *begin(struct parent *p, struct running_box *b, const struct cgroup_amounts *a, bool strict,
                          struct span digest, int fd)
 {
-    char prefix[PREFIX], leaf[LEAF], image[IMAGE_PATH] = "COUNTERSIGN_IMAGE=";
+    static struct err e; /* until it is told */
+    char prefix[PREFIX], leaf[LEAF], lane[CONFIG_PATH], image[IMAGE_PATH] = "COUNTERSIGN_IMAGE=";
     const size_t at = sizeof("COUNTERSIGN_IMAGE=") - 1;
     const char *why = parent_image_hold(p, digest, &b->image, image + at, sizeof(image) - at);
     if (why != NULL)
@@ -96,9 +109,15 @@ static const char *begin(struct parent *p, struct running_box *b, const struct c
     if (!held && geteuid() == 0 && p->uid_base == 0)
         return "the number of its processes cannot be held here: no cgroup can be made, there is no other user to "
                "run it as, and root's processes are counted by nothing else";
-    if ((b->pid = start_box(p, b, image, fd)) > 0)
+    if (b->lane && parent_lane_open(p, b, user_of(p, b), lane, sizeof(lane), &e) != 0) {
+        b->lane = 0;
+        cgroup_end(&b->cgroup);
+        return e.text;
+    }
+    if ((b->pid = start_box(p, b, image, lane, fd)) > 0)
         return NULL;
     b->pid = 0;
+    parent_lane_close(p, b);
     cgroup_end(&b->cgroup);
     return "no process can be started for it; is the installation complete?";
 }
@@ -115,6 +134,7 @@ void parent_box_start(struct parent *p, struct frame *f)
                                .counts = true};
     bool strict = msg_get_bool(&m);
     struct span digest = msg_get_span(&m, DIGEST_TEXT_MAX);
+    bool lane = msg_get_bool(&m);
     struct running_box *b = NULL;
     const char *why = "it cannot be understood";
     int fd = frame_take_fd(f, 0);
@@ -125,13 +145,14 @@ void parent_box_start(struct parent *p, struct frame *f)
         a.cpu_percent > 0 && a.cpu_percent <= CPU_PERCENT_MAX && !p->stopping) {
         a.pids += BOX_OURS;
         if (b != NULL) {
-            *b = (struct running_box){.id = f->id, .generation = generation};
+            *b = (struct running_box){.id = f->id, .generation = generation, .lane = lane};
             snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(name));
         }
         why = b ? begin(p, b, &a, strict, digest, fd) : "too many sandboxes run";
     }
     if (why != NULL && b != NULL) {
         let_image_go(b);
+        b->lane = 0;
         b->id = 0;
     }
     tell(p, why ? M_BOX_NONE : M_BOX_STARTED, f->id, b ? cgroup_version(&b->cgroup) : 0, why);
@@ -143,6 +164,7 @@ static void end_box(struct parent *p, struct running_box *b)
 {
     if (b->id != 0 && b->id != BOX_OF_NONE)
         parent_stores_end(p, b->id);
+    parent_lane_close(p, b);
     if (b->pid > 0 && kill(-b->pid, SIGKILL) != 0)
         (void)kill(b->pid, SIGKILL); /* it has no group of its own yet */
     if (b->way != PAUSE_NONE)
@@ -189,6 +211,7 @@ bool parent_box_died(struct parent *p, int pid)
         if (p->boxes[i].pid == pid) {
             (void)kill(-pid, SIGKILL); /* what it left behind */
             parent_stores_end(p, p->boxes[i].id);
+            parent_lane_close(p, &p->boxes[i]);
             p->boxes[i].pid = 0;
             p->boxes[i].looks = 0;
             rest(p);

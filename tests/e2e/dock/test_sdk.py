@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """E2B's own SDK, unmodified, in the two versions between which its routes moved, and ComputeSDK's provider for it."""
-import io
-import tarfile
+import base64
 
 import room  # noqa: F401
 from boxes import nothing_is_left
-from docks import both
-from harness import main
+from docks import Box, Dock, both
+from gateway import simple_policy, upstream_yaml
+from harness import main, test
 
 # What the API is counted by, as sdk.mjs calls it when it went well: all of it but URLs, which are below.
 OPERATIONS = """create connect list metadata setTimeout pause resume snapshot fork kill
@@ -17,7 +17,7 @@ OTHERS = "health getInfo getMetrics files.stream commands.connect commands.close
 # What is not had, and a part of the words in which the SDK's caller is told why.
 NOT_HAD = {"files.uploadUrl": "a hash alone is kept, which verifies no signature",
            "files.downloadUrl": "a hash alone is kept, which verifies no signature",
-           "updateNetwork": "sandboxes have no network here yet",
+           "updateNetwork": "is said when it is created",
            "secrets": "credentials are set by operators"}
 
 
@@ -51,18 +51,96 @@ def computesdk_starts_a_sandbox_and_runs_code(lab, dock):
     assert "ok computesdk" in dock.node(key.secret, "computesdk.mjs", "@computesdk/e2b")
 
 
-@both
-def an_application_is_made_kept_and_gone_on_with(lab, dock):
-    tarball = lab.dir / "shout-1.0.0.tgz"
-    with tarfile.open(tarball, "w:gz") as tar:
-        for name, text in (("package.json", '{"name":"shout","version":"1.0.0","type":"module","exports":"./index.js"}'),
-                           ("index.js", "export const shout = (text) => text.toUpperCase() + '!'\n")):
-            info = tarfile.TarInfo("package/" + name)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
+def packages(lab):
+    """A registry that only its user may read, with what the application needs, and a policy that has its password."""
+    registry = lab.verdaccio()
+    registry.publish("shout", "1.0.0", {"package.json": '{"name":"shout","version":"1.0.0","type":"module","exports":"./index.js"}',
+                                        "index.js": "export const shout = (text) => text.toUpperCase() + '!'\n"})
+    registry.publish("mark", "1.0.0", {"package.json": '{"name":"mark","version":"1.0.0","type":"module","exports":"./index.js"}',
+                                       "index.js": "export const mark = (text) => text + '!'\n"})
+    place = f"host: {registry.host}, port: {registry.port}"
+    return registry, f"""version: 1
+name: npm
+packs: [npm@1]
+upstreams:
+{upstream_yaml(registry.host, registry.port, registry.ca)}
+scopes:
+  web: {{ labels: {{ lane: [web] }} }}
+credentials:
+  npm:
+    source: {{ store: npm }}
+    inject: {{ basic: true }}
+    only: [{{ {place} }}]
+rules:
+  - {{ id: read, match: {{ {place}, effect: read }}, scope: web, decide: allow, use: npm }}
+  - id: no-publish
+    match: {{ {place}, effect: [write, delete] }}
+    decide: deny
+    say: "Packages are published by the release job."
+"""
+
+
+def application(lab, ordinary):
+    registry, policy = packages(lab)
+    dock = Dock(lab, ordinary, policy, {"npm": f"{registry.user}:{registry.password}".encode()}, lanes="acme: web")
     key = dock.key("builder", "acme")
-    assert "ok vibe" in dock.node(key.secret, "vibe.mjs", "e2b", tarball)
+    assert "ok vibe" in dock.node(key.secret, "vibe.mjs", "e2b", registry.url)
+    read = dock.gw.recorded(2, kind="result", verdict="allow", fits=lambda r: r["path"].endswith(".tgz"))
+    assert len({r["sandbox"] for r in read}) == 2 and {r["generation"] for r in read} == {1}, read
     nothing_is_left(dock.gw)
+
+
+@test()
+def an_application_is_made_kept_and_gone_on_with(lab):
+    application(lab, False)
+
+
+@test()
+def and_by_an_ordinary_user(lab):
+    application(lab, True)
+
+
+def lanes_of_tenants(lab, ordinary):
+    """G25: of two tenants one has a lane, and no caller says otherwise."""
+    up = lab.upstream()
+    dock = Dock(lab, ordinary, lanes="acme: web", policy=simple_policy(up))
+    url = f"https://{up.name}:{up.port}"
+    acme, globex = dock.key("one", "acme"), dock.key("two", "globex")
+
+    def status(box, path):
+        events, end = box.run(f"curl -s -m 60 -o /dev/null -w '%{{http_code}}' {url}{path}")
+        assert not end.get("error"), end
+        return b"".join(base64.b64decode(e["data"]["stdout"]) for e in events if e.get("data", {}).get("stdout")).decode()
+
+    boxes = {"open": acme.create(), "told": acme.create(allow_internet_access=True),
+             "alone": acme.create(allow_internet_access=False), "denied": acme.create(network={"denyOut": ["0.0.0.0/0"]}),
+             "other": globex.create(), "wants": globex.create(allow_internet_access=True)}
+    got = {name: status(box, f"/{name}") for name, box in boxes.items()}
+    assert got == {"open": "200", "told": "200", "alone": "000", "denied": "000", "other": "000", "wants": "000"}, got
+    assert acme.ask("POST", f"/sandboxes/{boxes['open'].id}/pause", {})[0] == 204
+    assert acme.ask("POST", f"/v2/sandboxes/{boxes['open'].id}/connect", {"timeout": 60})[0] == 201
+    assert status(boxes["open"], "/again") == "200"
+    assert dock.gw.recorded(kind="result", path="/again")[0]["generation"] == 2
+    for name, wants in (("open", "200"), ("alone", "000")):  # a fork is as free as its origin
+        made, = acme.ask("POST", f"/sandboxes/{boxes[name].id}/fork", {})[1]
+        boxes[name + "-fork"] = fork = Box(acme, made["sandbox"]["sandboxID"], lab.canary(made["sandbox"]["envdAccessToken"]))
+        assert status(fork, f"/{name}-fork") == wants, name
+    for more in ({"allowOut": ["*"]}, {"denyOut": ["10.0.0.0/8"]}, {"allowOut": ["x.test"], "denyOut": ["0.0.0.0/0"]}):
+        assert acme.ask("POST", "/v2/sandboxes", {"templateID": "base", "network": more})[0] == 501, more
+    assert sorted(r["target"] for r in up.requests()) == ["/again", "/open", "/open-fork", "/told"]
+    for box in boxes.values():
+        assert box.kill() == 204
+    nothing_is_left(dock.gw)
+
+
+@test()
+def its_sandboxes_have_their_tenants_lane_or_none(lab):
+    lanes_of_tenants(lab, False)
+
+
+@test()
+def and_of_an_ordinary_users_gateway(lab):
+    lanes_of_tenants(lab, True)
 
 
 main()

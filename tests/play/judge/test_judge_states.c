@@ -1,5 +1,5 @@
 /* States that cannot follow each other: whatever got there, the exchange is given up, and nothing more leaves for it.
- */
+ * And what a record says of whose it is. */
 #include "proxy/judge/exchange/exchange.h"
 #include "tests/play/judge/play.h"
 
@@ -132,6 +132,36 @@ static void what_the_carrier_has_is_cancelled_there(void **state)
     play_close(&p);
 }
 
+/* Of one that the gateway started each record says which generation of it that was; others have none. */
+static void the_record_names_the_generation_of_a_started_sandbox(void **state)
+{
+    for (unsigned started = 0; started < 2; started++) {
+        const struct wire_sandbox s = {.name = SPAN("sb"),
+                                       .session = SPAN("ses"),
+                                       .kind = started ? SPAN("started") : SPAN("token"),
+                                       .generation = 7};
+        struct wire_record r;
+        struct play p;
+        play_all(&p, "");
+        p.up[ROLE_PARENT] = true;
+        struct dynbuf *b = from(&p);
+        wire_put_sandbox(b, &s);
+        msg_put_u8(b, false);
+        assert_int_equal(give(&p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+        if (started)
+            (void)expect(&p, ROLE_PARENT, M_FRONT_OVER, 0);
+        play_peer(&p, ROLE_FRONT, FRONT, "sb");
+        give_request(&p, XID(1), GET("/x"));
+        expect_reply(&p, XID(1), 403, "\"code\"");
+        struct msg_in m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(1));
+        assert_int_equal(wire_get_record(&m, &r), 0);
+        assert_true(span_eq(r.sandbox, SPAN("sb")));
+        assert_int_equal(r.generation, started ? 7 : 0);
+        expect_nothing(&p);
+        play_close(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +169,7 @@ int main(void)
         cmocka_unit_test(nothing_is_released_in_an_impossible_state),
         cmocka_unit_test(no_step_runs_for_a_broken_one),
         cmocka_unit_test(what_the_carrier_has_is_cancelled_there),
+        cmocka_unit_test(the_record_names_the_generation_of_a_started_sandbox),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,8 @@ static void a_started_sandbox_that_goes_on_has_no_connection_of_before(void **st
         const char *kind;
         uint64_t generation;
         bool over;
-    } cases[] = {{"started", 1, false}, {"started", 2, true}, {"ended", 2, true}, {"token", 2, false}};
+    } cases[] = {
+        {"started", 1, false}, {"started", 2, true}, {"ended", 1, true}, {"ended", 2, true}, {"token", 2, false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct play p;
         play_all(&p, "allow read GET /\n");

@@ -127,6 +127,35 @@ static void an_image_is_what_its_name_meant(void **state)
     dynbuf_free(&found);
 }
 
+/* Its lane is a label, which policies name, and so it stays when it goes on; a fork has one if it is given one. */
+static void a_lane_is_a_label_of_it(void **state)
+{
+    static const char *const wrong[] = {"\"\"", "\"A\"", "\"-a\"", "\"a b\"", "1"};
+    struct wire_sandbox row;
+    struct wire_box b;
+    char body[128];
+    assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\",\"lane\":\"web\"}"), 0);
+    answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
+    answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+    struct msg_in m = msg_in(dynbuf_span(&sent));
+    assert_int_equal(wire_get_sandbox(&m, &row), 0);
+    assert_int_equal(row.nlabels, 1);
+    assert_true(span_eq(row.label[0].key, SPAN("lane")) && span_eq(row.label[0].value, SPAN("web")));
+    answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+    m = msg_in(dynbuf_span(&sent));
+    assert_int_equal(wire_get_box(&m, &b, false), 0);
+    assert_true(span_eq(b.lane, SPAN("web")));
+    answer(ASK_WARDEN, M_SB_STARTED, SPAN("\1\0\0\0\0\1"));
+    assert_true(x.status == 201 && says("\"lane\":\"web\""));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        (void)snprintf(body, sizeof(body), "{\"name\":\"new\",\"lane\":%s}", wrong[i]);
+        assert_int_equal(control("POST /api/v1/sandboxes/start", body), 400);
+        assert_int_equal(control("POST /api/v1/sandboxes/box/fork", body), 400);
+    }
+    assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"network\":true}"), 400); /* the dock's to say */
+    assert_int_equal(sent_type, 0);
+}
+
 /* The second one would raise the generation of the first, which runs. */
 static void two_starts_of_a_name_at_once_are_one(void **state)
 {
@@ -472,6 +501,7 @@ int main(void)
         cmocka_unit_test(a_command_that_nobody_can_follow_does_not_begin),
         cmocka_unit_test(a_start_is_of_the_generation_that_the_ledger_gave),
         cmocka_unit_test(an_image_is_what_its_name_meant),
+        cmocka_unit_test(a_lane_is_a_label_of_it),
         cmocka_unit_test(two_starts_of_a_name_at_once_are_one),
         cmocka_unit_test(a_start_that_fails_at_any_step_is_said),
         cmocka_unit_test(a_command_is_followed_as_events),

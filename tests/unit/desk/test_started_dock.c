@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "proxy/wire_ticket.h"
 #include "web-approval/dock.h"
 
 #define CHECKPOINT "ck-00000000000000000000000000"
@@ -82,6 +83,37 @@ static void what_opens_one_sandbox_opens_that_one_alone(void **state)
     assert_int_equal(control("GET /api/v1/sandboxes/box/files/watch?path=x", ""), 404);
     assert_int_equal(docked("acme", "abox", "POST /api/v1/streams/1/input", "x"), 404);
     assert_int_equal(docked("acme", "", "POST /api/v1/streams/x/signal", "{\"signal\":9}"), 404);
+}
+
+/* Its tenant's lane, or none; which one, no caller says. */
+static void what_it_starts_has_its_tenants_lane(void **state)
+{
+    static const char access[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    static const struct {
+        const char *tenant, *more, *lane; /* lane NULL: refused */
+    } cases[] = {
+        {"acme", "", "web"},      {"acme", ",\"network\":true", "web"},  {"acme", ",\"network\":false", ""},
+        {"globex", "", ""},       {"globex", ",\"network\":true", ""},   {"acm", "", ""},
+        {"umbrella", "", "docs"}, {"globex", ",\"lane\":\"web\"", NULL}, {"acme", ",\"lane\":\"web\"", NULL}};
+    char body[512];
+    (void)snprintf(desk.dock_lanes, sizeof(desk.dock_lanes), "acme web\numbrella docs\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct wire_sandbox row;
+        (void)snprintf(body, sizeof(body), "{\"name\":\"new\",\"access\":\"%s\",\"note\":\"{}\"%s}", access,
+                       cases[i].more);
+        assert_int_equal(docked(cases[i].tenant, "", "POST /api/v1/sandboxes/start", body), cases[i].lane ? 0 : 400);
+        if (!cases[i].lane)
+            continue;
+        answer(ASK_WARDEN, M_SB_IMAGE, SPAN("\1\0\0\0\0\0\0\0\0"));
+        answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+        assert_int_equal(sent_type, M_SANDBOX_PUT);
+        struct msg_in m = msg_in(dynbuf_span(&sent));
+        assert_int_equal(wire_get_sandbox(&m, &row), 0);
+        assert_int_equal(row.nlabels, cases[i].lane[0] ? 1 : 0);
+        assert_true(row.nlabels == 0 || span_eq(row.label[0].value, span_str(cases[i].lane)));
+        assert_true(span_eq(row.tenant, span_str(cases[i].tenant)));
+    }
+    desk.dock_lanes[0] = '\0';
 }
 
 /* A row of M_SB_LISTED. */
@@ -288,6 +320,7 @@ int main(void)
         cmocka_unit_test(so_much_is_done_with_checkpoints_at_once),
         cmocka_unit_test(of_a_tenant_so_many_run),
         cmocka_unit_test(a_key_is_shown_once_and_kept_as_a_hash),
+        cmocka_unit_test(what_it_starts_has_its_tenants_lane),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

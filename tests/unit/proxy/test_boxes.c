@@ -26,6 +26,11 @@ static bool no_cgroup; /* can be made */
 static uid_t user;
 static int held_fd;
 static const char *image_said;
+static char lane_said[64], trust_said[64],
+    owned[64]; /* of the last one that was started; whose its listener was made */
+static uid_t owner;
+static bool no_listener, no_owner; /* can be had */
+static unsigned closed;
 static void (*resting)(void *arg);
 
 /* --- what is around it ------------------------------------------------------------ */
@@ -40,9 +45,15 @@ int parent_execute(struct parent *p, const char *name, int fd, char *const envp[
 {
     assert_string_equal(name, "start-sandbox");
     image_said = NULL;
-    for (char *const *e = envp; *e; e++)
+    lane_said[0] = trust_said[0] = '\0';
+    for (char *const *e = envp; *e; e++) {
         if (strncmp(*e, "COUNTERSIGN_IMAGE=", 18) == 0)
             image_said = *e;
+        if (strncmp(*e, "COUNTERSIGN_LANE=", 17) == 0)
+            (void)snprintf(lane_said, sizeof(lane_said), "%s", *e + 17);
+        if (strncmp(*e, "COUNTERSIGN_TRUST=", 18) == 0)
+            (void)snprintf(trust_said, sizeof(trust_said), "%s", *e + 18);
+    }
     if (image_said)
         assert_string_equal(image_said, "COUNTERSIGN_IMAGE=/state/images/it");
     return FIRST_PID + started++;
@@ -63,6 +74,35 @@ const char *parent_image_hold(struct parent *p, struct span digest, int *held, c
 
 void parent_stores_end(struct parent *p, uint64_t box)
 {
+}
+
+int parent_sandbox_bind(struct parent *p, const char *name, const char *path, unsigned kind,
+                        const struct config_listener *conf, struct err *e)
+{
+    assert_true(kind == LISTEN_OWN && conf == NULL);
+    if (no_listener)
+        return err_set(e, "it has one");
+    struct listener *l = &p->listeners[p->nlisteners++];
+    *l = (struct listener){.fd = 3, .role = ROLE_FRONT};
+    (void)snprintf(l->name, sizeof(l->name), "%s", name);
+    return 0;
+}
+
+void parent_sandbox_close(struct parent *p, struct span name)
+{
+    closed++;
+    for (size_t i = 0; i < p->nlisteners; i++)
+        if (span_eq(span_str(p->listeners[i].name), name))
+            p->listeners[i].fd = -1;
+}
+
+int __wrap_chown(const char *path, uid_t uid, gid_t gid);
+int __wrap_chown(const char *path, uid_t uid, gid_t gid)
+{
+    assert_int_equal(uid, gid);
+    (void)snprintf(owned, sizeof(owned), "%s", path);
+    owner = uid;
+    return no_owner ? -1 : 0;
 }
 
 void parent_note(struct parent *p, const char *kind, struct dynbuf *json)
@@ -147,7 +187,7 @@ int __wrap_setpgid(pid_t pid, pid_t group)
 
 /* --- */
 
-static void ask_for_with(uint64_t id, bool strict, struct span digest)
+static void ask_for_all(uint64_t id, bool strict, struct span digest, bool lane)
 {
     struct dynbuf b;
     dynbuf_init(&b, 1024);
@@ -156,8 +196,14 @@ static void ask_for_with(uint64_t id, bool strict, struct span digest)
         msg_put_u64(&b, 100); /* generation, memory, processes, percent */
     msg_put_u8(&b, strict);
     msg_put_span(&b, digest);
+    msg_put_u8(&b, lane);
     parent_box_start(&parent, &(struct frame){.type = M_BOX, .id = id, .payload = dynbuf_span(&b), .nfds = 1});
     dynbuf_free(&b);
+}
+
+static void ask_for_with(uint64_t id, bool strict, struct span digest)
+{
+    ask_for_all(id, strict, digest, false);
 }
 
 static void ask_for(uint64_t id)
@@ -244,12 +290,83 @@ static void an_image_is_held_as_long_as_its_sandbox_is_there(void **state)
     dynbuf_free(&said);
 }
 
+static unsigned open_lanes(void)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < parent.nlisteners; i++)
+        n += parent.listeners[i].fd >= 0 && parent.listeners[i].lane;
+    return n;
+}
+
+/* Attack G25: nobody else's user gets to it, and the next sandbox of the name has another one. */
+static void a_lane_is_its_sandbox_s_own_and_ends_with_it(void **state)
+{
+    static struct config config = {.state_dir = "/state"};
+    parent = (struct parent){.config = &config, .boot = "boot", .uid_base = 62000};
+    dynbuf_init(&said, 4096);
+    nsaid = nkilled = closed = 0;
+    started = 0;
+    ask_for(1);
+    assert_true(lane_said[0] == '\0' && trust_said[0] == '\0' && open_lanes() == 0 && owner == 0);
+    ask_for_all(2, true, SPAN_NONE, true);
+    assert_string_equal(lane_said, "/state/run/sb-box.sock");
+    assert_string_equal(trust_said, "/state");
+    assert_string_equal(owned, lane_said);
+    assert_int_equal(owner, 62000 + BOX_USERS + 1);
+    assert_int_equal(open_lanes(), 1);
+    busy = true;
+    parent_box_end(&parent, &(struct frame){.type = M_BOX_END, .id = 2}); /* at once, whenever it is gone */
+    assert_true(open_lanes() == 0 && closed == 1);
+    ask_for_all(3, true, SPAN_NONE, true);
+    assert_int_equal(open_lanes(), 1);
+    assert_true(parent_box_died(&parent, FIRST_PID + 1));
+    assert_true(open_lanes() == 1 && closed == 1); /* which is the next one's */
+    assert_true(parent_box_died(&parent, FIRST_PID + 2));
+    assert_true(open_lanes() == 0 && closed == 2);
+    ask_for_all(4, true, SPAN_NONE, true);
+    parent_boxes_end(&parent, "the warden ended");
+    assert_true(open_lanes() == 0 && closed == 3);
+    parent.uid_base = 0; /* everybody is the gateway's own user */
+    owned[0] = '\0';
+    user = 1000;
+    ask_for_all(5, true, SPAN_NONE, true);
+    assert_true(open_lanes() == 1 && owned[0] == '\0');
+    busy = false;
+    user = 0;
+    dynbuf_free(&said);
+}
+
+static void without_its_lane_it_does_not_start(void **state)
+{
+    static struct config config = {.state_dir = "/state"};
+    dynbuf_init(&said, 4096);
+    for (int i = 0; i < 3; i++) {
+        parent = (struct parent){.config = &config, .boot = "boot", .uid_base = 62000};
+        for (; i == 2 && parent.nlisteners < LANES_MAX; parent.nlisteners++)
+            parent.listeners[parent.nlisteners] = (struct listener){.fd = 3, .lane = true, .name = "other"};
+        unsigned before = open_lanes();
+        no_listener = i == 0;
+        no_owner = i == 1;
+        nsaid = closed = 0;
+        started = 0;
+        ask_for_all(1, true, SPAN_NONE, true);
+        assert_true(nsaid == 1 && said_type[0] == M_BOX_NONE && started == 0 && open_lanes() == before);
+        assert_int_equal(closed, i == 1);
+        parent_boxes_end(&parent, "the warden ended"); /* and nobody else's is taken for its own */
+        assert_int_equal(closed, i == 1);
+    }
+    no_listener = no_owner = false;
+    dynbuf_free(&said);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_warden_is_told_of_its_own_sandboxes_alone),
         cmocka_unit_test(what_nothing_holds_does_not_start),
         cmocka_unit_test(an_image_is_held_as_long_as_its_sandbox_is_there),
+        cmocka_unit_test(a_lane_is_its_sandbox_s_own_and_ends_with_it),
+        cmocka_unit_test(without_its_lane_it_does_not_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,11 +80,12 @@ static void values_are_taken(void **state)
         "body: { max: 1MiB }\nlimits: { sandboxes: 7, connections: 9, checkpoints: 3GiB }\ncrl: lists.pem\nlog: { "
         "level: debug, trace: ci-7, format: text }\n"
         "dns: { servers: [10.0.0.2, 10.0.0.3:5353, \"fd00::2\", \"[fd00::3]:54\"] }\n"
-        "uid_base: 65536\n",
+        "uid_base: 65536\ne2b: { http: \"127.0.0.1:0\", lanes: { acme: web, globex: docs } }\n",
         &e);
     if (c == NULL)
         fail_msg("%s", e.text);
     assert_int_equal(c->uid_base, 65536);
+    assert_string_equal(c->dock_lanes, "acme web\nglobex docs\n");
     assert_int_equal(c->sandboxes_max, 7);
     assert_int_equal(c->connections_max, 9);
     assert_int_equal(c->checkpoints_max, UINT64_C(3) << 30);

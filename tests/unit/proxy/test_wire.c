@@ -132,7 +132,7 @@ static void impossible_requests_are_refused(void **state)
 static void a_long_file_name_is_cut_to_its_end(void **state)
 {
     char file[1000];
-    struct wire_record r = {.rule.line = 7}, out;
+    struct wire_record r = {.rule.line = 7, .generation = 3}, out;
     struct dynbuf b;
     memset(file, 'd', sizeof(file));
     memcpy(file + sizeof(file) - 5, "/p.ya", 5);
@@ -143,6 +143,7 @@ static void a_long_file_name_is_cut_to_its_end(void **state)
     assert_int_equal(wire_get_record(&m, &out), 0);
     assert_int_equal(msg_end(&m), 0);
     assert_int_equal(out.rule.file.n, 256);
+    assert_int_equal(out.generation, 3);
     assert_true(span_ends(out.rule.file, SPAN("d/p.ya")));
     dynbuf_free(&b);
 }

@@ -447,6 +447,33 @@ static void what_they_use_is_counted_by_the_parent(void **state)
     close(other);
 }
 
+/* Who becomes it is told, the parent that opens it, and whoever lists it; of another one there is none. */
+static void a_lane_is_told_to_who_makes_it(void **state)
+{
+    struct wire_box x;
+    struct dynbuf b = fresh();
+    int fd[2];
+    (void)runs("laned", 60000, &fd[0]);
+    (void)runs("other", 60000, &fd[1]);
+    say(DESK, M_SB_LIST, 90, NULL);
+    assert_int_equal(heard(DESK, M_SB_LISTED), 90);
+    struct msg_in m = msg_in(got.payload);
+    assert_int_equal(msg_get_u16(&m), 2);
+    assert_int_equal(wire_get_box(&m, &x, false), 0); /* the last one first */
+    assert_true(span_eq(x.name, SPAN("other")) && x.lane.n == 0);
+    wire_put_box(&b, &(struct wire_box){.name = SPAN("box"),
+                                        .memory = 512 << 20,
+                                        .pids = 100,
+                                        .disk = 64 << 20,
+                                        .files = 256,
+                                        .lane = SPAN("a lane")});
+    m = msg_in(dynbuf_span(&b));
+    assert_int_equal(wire_get_box(&m, &x, false), -1);
+    dynbuf_free(&b);
+    close(fd[0]);
+    close(fd[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +490,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_done_with_files_is_said_as_it_is_asked, begin_known, finish),
         cmocka_unit_test_setup_teardown(of_files_no_more_comes_than_was_asked_for, begin_known, finish),
         cmocka_unit_test_setup_teardown(what_they_use_is_counted_by_the_parent, begin_known, finish),
+        cmocka_unit_test_setup_teardown(a_lane_is_told_to_who_makes_it, begin_known, finish),
         cmocka_unit_test_setup_teardown(a_ledger_hears_first_which_there_are, begin, finish),
     };
     signal(SIGPIPE, SIG_IGN);

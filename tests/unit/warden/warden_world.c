@@ -207,7 +207,8 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
                                         .disk = 64 << 20,
                                         .files = 256,
                                         .image = SPAN("debian"),
-                                        .digest = SPAN(A_DIGEST)});
+                                        .digest = SPAN(A_DIGEST),
+                                        .lane = strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE});
     msg_put_u64(&b, 7);
     msg_put_u64(&b, 50);
     msg_put_u64(&b, timeout_ms);
@@ -223,6 +224,7 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
     assert_int_equal(msg_get_u64(&m), 50);
     assert_int_equal(msg_get_u8(&m), 1);
     assert_true(span_eq(msg_get_span(&m, 71), SPAN(A_DIGEST))); /* what it is, and not what it is called */
+    assert_int_equal(msg_get_u8(&m), strcmp(name, "laned") == 0);
     assert_int_equal(msg_end(&m), 0);
     *fd = frame_take_fd(&got, 0);
     assert_true(*fd >= 0);
@@ -293,6 +295,7 @@ uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
     assert_int_equal(x.memory, 0); /* its cgroup holds these */
     assert_int_equal(x.pids, 0);
     assert_int_equal(x.disk, 64 << 20);
+    assert_true(span_eq(x.lane, strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE));
     dynbuf_free(&bytes);
     frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\2"));
     assert_int_equal(heard(DESK, M_SB_STARTED), 1);

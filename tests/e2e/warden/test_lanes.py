@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""The network of started sandboxes: none, unless one is started with a lane; what it sends then is its own, is held
+against the policy, and there is no other way out, by root's gateway and by an ordinary user's."""
+import os
+import signal
+
+from boxes import Nobodys, execute, inside, nothing_is_left, shell, start
+from gateway import Gateway, simple_policy
+from harness import main, test
+
+PYTHON = "/usr/bin/python3"
+# Says "up", then asks once for each line it reads, over one connection that is kept alive: what came, or "over".
+KEPT = r"""
+import socket, sys
+c = socket.create_connection(("127.0.0.1", 3128), 20)
+print("up", flush=True)
+for line in sys.stdin:
+    try:
+        c.sendall(f"GET http://{HOST}/kept HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+        got = c.recv(65536)
+        print(got.split(b"\r\n")[0].decode() or "over", flush=True)
+    except OSError:
+        print("over", flush=True)
+"""
+# Each way out that a process may try which follows no variable; says what was open.
+OTHERWISE = r"""
+import os, socket, stat, sys
+found = []
+def attempt(what, fn):
+    try:
+        fn()
+    except OSError:
+        return
+    found.append(what)
+def tcp(family, host, port):
+    with socket.socket(family) as s:
+        s.settimeout(2)
+        s.connect((host, port))
+for host, port in (("1.1.1.1", 443), ("10.0.0.1", 80), ("169.254.169.254", 80), ("127.0.0.1", int(sys.argv[1])), ("127.0.0.1", int(sys.argv[2]))):
+    attempt(f"{host}:{port}", lambda: tcp(socket.AF_INET, host, port))
+attempt("v6", lambda: tcp(socket.AF_INET6, "2606:4700:4700::1111", 443))
+def ask(server):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(2)
+        s.sendto(b"\0\1\1\0\0\1\0\0\0\0\0\0\7example\3com\0\0\1\0\1", (server, 53))
+        s.recv(512)
+for server in ("127.0.0.53", "127.0.0.11", "1.1.1.1"):
+    attempt("dns " + server, lambda: ask(server))
+attempt("a name", lambda: socket.getaddrinfo("example.com", 443))
+attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).sendto(b"x", ("1.1.1.1", 0)))
+for top, folders, files in os.walk("/"):
+    folders[:] = [] if top in ("/proc", "/sys", "/usr") else folders
+    for name in files:
+        attempt(f"socket {top}/{name}", lambda: stat.S_ISSOCK(os.lstat(os.path.join(top, name)).st_mode) or exec("raise OSError"))
+for line in open("/proc/net/unix").read().splitlines()[1:]:
+    words = line.split()
+    if len(words) > 7 and words[3] == "00010000":
+        found.append("listening " + words[7])
+for path in ("/countersign/bundle.crt", "/countersign/ca.crt", "/etc/ssl/certs/ca-certificates.crt", "/countersign/new"):
+    attempt("write " + path, lambda: open(path, "a").close())
+attempt("the shim's descriptors", lambda: os.listdir("/proc/1/fd"))
+print(found)
+"""
+
+
+def lanes(lab, ordinary=False, more="", **config):
+    """A gateway whose policy allows reads of one lane alone, at the upstream's TLS and plain port; it and the upstream."""
+    up = lab.upstream()
+    policy = simple_policy(up).replace("rules:", "scopes:\n  web: { labels: { lane: [web] } }\nrules:", 1) \
+        .replace("decide: allow", "decide: allow\n    scope: web", 1)
+    policy = policy.replace("upstreams:\n", f'upstreams:\n  - {{ host: {up.name}, port: {up.plain_port}, address: 127.0.0.1, '
+                            'allow_private: ["127.0.0.1/32"] }\n', 1)
+    policy += f"""  - id: plain
+    match: {{ host: {up.name}, port: {up.plain_port}, scheme: http, effect: read }}
+    scope: web
+    decide: allow
+{more}"""
+    return Gateway(Nobodys(lab) if ordinary else lab, policy, {"api": lab.canary("c" * 40).encode()}, **config), up
+
+
+def lanes_of_both(function):
+    """As `both`, with the lanes' policy."""
+    for ordinary in (False, True):
+        def case(lab, ordinary=ordinary):
+            function(lab, *lanes(lab, ordinary))
+        case.__name__ = function.__name__ + ("_by_an_ordinary_user" if ordinary else "")
+        case.__doc__ = function.__doc__
+        test()(case)
+    return function
+
+
+def asked(gw, up, name, path, rc=0, options=()):
+    """The status of a read of the upstream that this sandbox sends; it says it over what it was given."""
+    return execute(gw, name, "curl", "-sS", "-m", "60", "-o", "/dev/null", "-w", "%{http_code}", *options,
+                   f"https://{up.name}:{up.port}{path}", rc=rc).out.decode()
+
+
+def sockets(gw):
+    return sorted(p.name for p in (gw.state / "run").iterdir() if p.suffix == ".sock")
+
+
+@lanes_of_both
+def what_it_sends_is_its_own(lab, gw, up):
+    made = start(gw, "box", "--lane", "web")
+    assert made["lane"] == "web", made
+    start(gw, "other", "--lane", "docs")
+    start(gw, "none")
+    assert asked(gw, up, "box", "/mine") == "200"
+    assert asked(gw, up, "other", "/others") == "403"
+    assert asked(gw, up, "none", "/nobodys", rc=6) == "000"  # not even a name
+    assert execute(gw, "none", "curl", "-sS", "-x", "http://127.0.0.1:3128", "http://x.test/", rc=7).out == b""
+    assert shell(gw, "none", "ls /countersign; env | grep -ic proxy", rc=1).out == b"countersign-shim\n0\n"
+    assert execute(gw, "box", PYTHON, "-c", "import os,urllib.request as u; print(u.urlopen(os.sys.argv[1]).status)",
+                   f"https://{up.name}:{up.port}/python").out == b"200\n"
+    assert [r["target"] for r in up.requests()] == ["/mine", "/python"], up.requests()
+    read = gw.recorded(kind="result", path="/mine")[0]
+    assert (read["sandbox"], read["generation"], read["rule"]["id"]) == ("box", 1, "reads"), read
+    denied = gw.recorded(path="/others", verdict="deny")[0]
+    assert (denied["sandbox"], denied["generation"]) == ("other", 1), denied
+    born = gw.recorded(kind="sandbox", sandbox="box")[0]
+    assert born["lane"] == "web" and "lane" not in gw.recorded(kind="sandbox", sandbox="none")[0], born
+    listed = {s["name"]: s.get("lane") for s in gw.cli_json("sandbox", "started")["started"]}
+    assert listed == {"box": "web", "other": "docs", "none": None}, listed
+    assert b"lane web" in gw.cli("sandbox", "started", rc=0).out
+    assert sockets(gw) == ["sb-box.sock", "sb-other.sock"]
+    for words in (("sandbox", "create", "box"), ("run", "--name", "box", "--workspace", "/usr/share/doc", "--", "true")):
+        assert gw.cli(*words).rc != 0, words  # nobody else is it
+    for wrong in ("", "Web", "-web", "x" * 64):
+        assert b"a lane's name" in gw.cli("sandbox", "start", "--lane", wrong, rc=1).err, wrong
+    for name in ("box", "other", "none"):
+        gw.cli("sandbox", "destroy", name, rc=0)
+    assert sockets(gw) == []
+
+
+@lanes_of_both
+def a_lane_is_the_one_way_out(lab, gw, up):
+    """G3 G4 G6 G7 G8 G22 G25: nor is there a socket, a descriptor or a file in there to find another by."""
+    start(gw, "box", "--lane", "web")
+    desk = gw.page.split("/")[2].rpartition(":")[2]
+    done = execute(gw, "box", PYTHON, "-c", OTHERWISE, desk, str(up.port))
+    assert done.out == b"[]\n", done.text()
+    assert execute(gw, "box", "curl", "-sS", "--noproxy", "*", f"https://{up.name}:{up.port}/around", rc=6).out == b""
+    for port in (desk, gw.proxy.rpartition(":")[2]):  # what is on this machine is no upstream
+        assert execute(gw, "box", "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--noproxy", "",
+                       f"http://127.0.0.1:{port}/").out == b"403"
+    assert up.requests() == []
+    assert asked(gw, up, "box", "/there") == "200"
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+def kept_connection(gw, up, name):
+    return gw.lab.start(["countersign", "sandbox", "exec", "--stdin", name, "--", PYTHON, "-c",
+                         f"HOST = '{up.name}:{up.plain_port}'" + KEPT],
+                        env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]}, stdin=-1)
+
+
+def once_more(client, want):
+    n = client.seen.count(b"\n")
+    client.popen.stdin.write(b"\n")
+    client.popen.stdin.flush()
+    client.lab_wait(lambda: client.seen.count(b"\n") > n)
+    assert client.seen.splitlines()[-1] == want, client.seen
+
+
+@lanes_of_both
+def what_was_connected_before_a_pause_is_dead_after_it(lab, gw, up):
+    """Each generation is another one to the gateway, and no connection leads from one into the next."""
+    start(gw, "box", "--lane", "web")
+    client = kept_connection(gw, up, "box")
+    client.lab_wait = lambda fn: lab.wait_for("what it says", fn)
+    client.wait_line("up")
+    once_more(client, b"HTTP/1.1 200 OK")
+    once_more(client, b"HTTP/1.1 200 OK")
+    gw.cli("sandbox", "pause", "box", rc=0)
+    gw.cli("sandbox", "resume", "box", rc=0)
+    once_more(client, b"over")
+    client.popen.stdin.close()
+    assert client.wait() == 0, client.seen
+    assert asked(gw, up, "box", "/second") == "200"
+    assert gw.recorded(kind="result", path="/second")[0]["generation"] == 2
+    assert {r["generation"] for r in gw.recorded(2, kind="result", path="/kept")} == {1}
+    assert b"lane web" in gw.cli("sandbox", "started", rc=0).out
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    start(gw, "box", "--lane", "docs")
+    assert asked(gw, up, "box", "/third") == "403"
+    assert gw.recorded(path="/third", verdict="deny")[0]["generation"] == 3
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    start(gw, "box")
+    assert asked(gw, up, "box", "/fourth", rc=6) == "000" and sockets(gw) == []
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@lanes_of_both
+def files_that_outlive_it_open_no_lane(lab, gw, up):
+    """What begins with its files has a lane of its own, or none; and none of what it was given is in them."""
+    start(gw, "box", "--lane", "web")
+    shell(gw, "box", "echo kept > file; cp -r /countersign /proc/self/environ . 2>/dev/null; true")
+    kept = gw.cli_json("sandbox", "snapshot", "box", "was")["id"]
+    gw.cli("sandbox", "fork", "box", "twin", rc=0)
+    gw.cli("sandbox", "fork", "box", "lane", "--lane", "docs", rc=0)
+    gw.cli("sandbox", "restore", "was", "again", rc=0)
+    gw.cli("sandbox", "restore", "was", "open", "--lane", "web", rc=0)
+    listed = {s["name"]: s.get("lane") for s in gw.cli_json("sandbox", "started")["started"]}
+    assert listed == {"box": "web", "twin": None, "lane": "docs", "again": None, "open": "web"}, listed
+    for name, said, rc in (("box", "200", 0), ("twin", "000", 6), ("lane", "403", 0), ("again", "000", 6), ("open", "200", 0)):
+        assert asked(gw, up, name, f"/{name}", rc=rc) == said, name
+        assert shell(gw, name, "cat file").out == b"kept\n"
+    assert sorted(r["target"] for r in up.requests()) == ["/box", "/open"]
+    assert kept and gw.recorded(kind="result", path="/open")[0]["generation"] == 1
+    for name in listed:
+        gw.cli("sandbox", "destroy", name, rc=0)
+
+
+@test()
+def whoever_is_killed_nothing_stays_open(lab):
+    """G24 G25: it has its lane or no network, whichever role ends; and with it ends its lane."""
+    gw, up = lanes(lab)
+    start(gw, "box", "--lane", "web")
+    assert asked(gw, up, "box", "/before") == "200"
+    for role in ("front", "judge", "carrier", "keeper", "ledger", "desk", "lobby", "resolver"):
+        gw.kill(role)
+        lab.wait_for(f"its lane without that {role}", lambda: asked(gw, up, "box", f"/{role}", rc=None) == "200")
+    shim = min(pid for pid, words in inside(gw) if words.startswith(b"/countersign/countersign-shim"))
+    lab.kills(shim)
+    lab.wait_for("its end", lambda: not gw.cli_json("sandbox", "started")["started"])
+    assert sockets(gw) == []
+    start(gw, "box", "--lane", "web")
+    assert asked(gw, up, "box", "/again") == "200"
+    gw.kill("warden")
+    lab.wait_for("its end", lambda: sockets(gw) == [])
+    nothing_is_left(gw)
+    lab.wait_for("another", lambda: gw.cli("sandbox", "start", "box", "--lane", "web").rc == 0)
+    assert asked(gw, up, "box", "/anew") == "200"
+    gw.process.signal(signal.SIGKILL)
+    gw.process.wait()
+    gw.up()
+    assert sockets(gw) == [] and gw.cli_json("sandbox", "started")["started"] == []
+    nothing_is_left(gw)
+    start(gw, "box", "--lane", "web")
+    assert asked(gw, up, "box", "/last") == "200"
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@lanes_of_both
+def as_many_connections_as_it_has_room_for(lab, gw, up):
+    """G20: whoever opens more waits itself; commands of it begin meanwhile, and its neighbour does not notice."""
+    start(gw, "greedy", "--lane", "web", "--files", "256")
+    start(gw, "neighbour", "--lane", "web")
+    many = ("import socket, time\nall = []\ntry:\n while len(all) < 200:\n  all.append(socket.create_connection(('127.0.0.1', 3128), 1))\n"
+            "except OSError: pass\nprint(len(all), flush=True)\ntime.sleep(600)")
+    client = gw.lab.start(["countersign", "sandbox", "exec", "greedy", "--", PYTHON, "-c", many],
+                          env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
+    client.wait_line("200")
+    for n in range(3):
+        assert execute(gw, "greedy", "echo", "fine").out == b"fine\n"
+        assert asked(gw, up, "neighbour", f"/{n}") == "200"
+    client.stop()
+    lab.wait_for("room again", lambda: asked(gw, up, "greedy", "/mine", rc=None) == "200")
+    for name in ("greedy", "neighbour"):
+        gw.cli("sandbox", "destroy", name, rc=0)
+
+
+main()
