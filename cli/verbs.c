@@ -437,6 +437,8 @@ const struct cli_verb cli_verbs[] = {
      runs_list_options, TAKES_BOTH, runs_list, NULL},
     {"runs show", "ID", "one run: what it was, how it ended, and what its sandbox sent meanwhile",
      "countersign runs show 8z3k", NULL, TAKES_BOTH, runs_show, NULL},
+    {"runs repeat", "ID", "make a task again from its record, and say whether its output is the same",
+     "countersign runs repeat 8z3k", NULL, TAKES_BOTH, runs_repeat, NULL},
     {"runs export", "", "every run that is kept, a JSON object a line", "countersign runs export > runs.jsonl",
      runs_export_options, TAKES_BOTH, runs_export, NULL},
     {"runs verify", "", "is every run what the audit says, whose chain is computed again",

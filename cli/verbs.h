@@ -119,6 +119,7 @@ int audit_export(const struct cli_call *c);
 int audit_verify(const struct cli_call *c);
 int runs_list(const struct cli_call *c);
 int runs_show(const struct cli_call *c);
+int runs_repeat(const struct cli_call *c);
 int runs_export(const struct cli_call *c);
 int runs_verify(const struct cli_call *c);
 int lease_issue(const struct cli_call *c);

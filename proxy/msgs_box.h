@@ -57,6 +57,12 @@ enum msg_type_box {
     M_RUN_BEGUN = 245, /* Lg>W bool it is written down, id of the run */
     M_RUN_END = 246,   /* W>Lg id of the run, wire_run_end */
     M_RUN_LIFE = 247,  /* W>Lg span kind, span sandbox, u64 generation, span json: as M_NOTE, of what became of a sandbox */
+    /* what a task is made again from; id: the desk's own */
+    M_TASK_OVER = 260, /* D>Lg span tenant, span sandbox, u64 generation, span json: as M_NOTE, of a task that is over */
+    M_TASK_WRITTEN = 261, /* Lg>D bool it is written down, id of the run */
+    M_BLOB_PUT = 262, /* D>Lg span tenant, span bytes: to be had by their digest; not answered */
+    M_BLOB_GET = 263, /* D>Lg span tenant, digest */
+    M_BLOB_IS = 264,  /* Lg>D bool they are kept, span bytes */
     /* checkpoints of a sandbox's files */
     M_SB_SNAPSHOT = 212,    /* D>W span sandbox, which is paused, span tenant and span owner (whose it will be), span name (empty: none) */
     M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list or remove, span tenant, span which */

@@ -26,6 +26,7 @@ static const struct route {
     {"GET", "/api/v1/audit", BOTH, api_audit},
     {"GET", "/api/v1/runs", BOTH, api_runs},
     {"GET", "/api/v1/runs/*", BOTH, api_run},
+    {"POST", "/api/v1/runs/*/repeat", PLACE_CONTROL, api_run_repeat},
     {"GET", "/api/v1/sandboxes", BOTH, api_sandboxes},
     {"POST", "/api/v1/sandboxes", PLACE_CONTROL, api_sandbox_create},
     {"POST", "/api/v1/sandboxes/*/token", PLACE_CONTROL, api_sandbox_token},

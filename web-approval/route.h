@@ -63,6 +63,7 @@ void api_lease_narrow(struct exchange *x);
 void api_lease_revoke(struct exchange *x);
 void api_runs(struct exchange *x);
 void api_run(struct exchange *x);
+void api_run_repeat(struct exchange *x);
 void api_audit(struct exchange *x);
 void api_events(struct exchange *x);
 void api_status(struct exchange *x);

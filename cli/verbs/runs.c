@@ -1,4 +1,4 @@
-/* countersign runs list|show|export|verify */
+/* countersign runs list|show|repeat|export|verify */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,7 +71,8 @@ static void put_how(struct table *t, const struct json *row, const struct json *
     struct span how = json_text(end, SPAN("how")), state = member_text(row, "state");
     bool command = span_eq(member_text(row, "what"), SPAN("command"));
 
-    table_add_text(t, command && how.n ? how : state);
+    struct span outcome = json_text(json_get(end, SPAN("what")), SPAN("outcome"));
+    table_add_text(t, command && how.n ? how : outcome.n ? outcome : state);
     for (size_t i = 0; i < 2; i++) {
         struct span code = member_text(end, i == 0 ? "status" : "signal");
         if (code.n) {
@@ -90,7 +91,9 @@ static int list_row(void *arg, const struct json *r)
 
     arena_init(&a, 4 * API_EVENT_MAX);
     const struct json *begin = json_parse(member_text(r, "begin"), &a), *end = json_parse(member_text(r, "end"), &a);
-    struct span command = member_text(r, "command"), why = json_text(json_get(end, SPAN("what")), SPAN("why"));
+    const struct json *what = json_get(end, SPAN("what"));
+    struct span command = member_text(r, "command"), kind = json_text(what, SPAN("task"));
+    struct span why = kind.n ? kind : json_text(what, SPAN("why"));
     table_text(t, span_first(member_text(r, "id"), SHORT_ID));
     table_cell(t, "%s", time_text(member_u64(r, "began_ms"), when));
     table_text(t, member_text(r, "sandbox"));
@@ -244,14 +247,20 @@ static void print_run(const struct json *r)
     print_members(effects, "  ");
 }
 
+static int path_of(const char *id, const char *more, char path[PATH_ROOM])
+{
+    if (strlen(id) > ID_TEXT || !span_is_of(span_str(id), SPAN_NONE) || *id == '\0')
+        return verb_fail(CLI_USAGE, "that is not the id of a run, nor the start of one");
+    (void)snprintf(path, PATH_ROOM, "/api/v1/runs/%s%s", id, more);
+    return CLI_OK;
+}
+
 static int show(struct gateway_call *g, const char *id)
 {
     char path[PATH_ROOM];
+    int rc = path_of(id, "", path);
 
-    if (strlen(id) > ID_TEXT || !span_is_of(span_str(id), SPAN_NONE) || *id == '\0')
-        return verb_fail(CLI_USAGE, "that is not the id of a run, nor the start of one");
-    (void)snprintf(path, sizeof(path), "/api/v1/runs/%s", id);
-    return verb_ask(g, "GET", path, SPAN_NONE, 200);
+    return rc == CLI_OK ? verb_ask(g, "GET", path, SPAN_NONE, 200) : rc;
 }
 
 int runs_show(const struct cli_call *c)
@@ -265,6 +274,59 @@ int runs_show(const struct cli_call *c)
         else
             print_run(g.tree);
     }
+    verb_end(&g);
+    return rc;
+}
+
+/* --- repeat ----------------------------------------------------------------------------- */
+
+/* "result, status 0, output 1f2e..." */
+static void print_end(const char *when, const struct json *end)
+{
+    struct span output = member_text(end, "output_sha256");
+    bool signalled = json_get(end, SPAN("signal")) != NULL;
+
+    printf("  %s: ", when);
+    print_text(member_text(end, "outcome"));
+    printf(", %s %llu, output %.*s\n", signalled ? "signal" : "status",
+           (unsigned long long)member_u64(end, signalled ? "signal" : "status"),
+           SPAN_FMT(output.n ? output : SPAN("none")));
+}
+
+static int repeated(struct gateway_call *g)
+{
+    struct err e;
+
+    g->tree = json_parse(dynbuf_span(&g->answer), &g->arena);
+    const struct json *is = g->status == 200 ? json_get(g->tree, SPAN("same")) : NULL;
+    if (!is) {
+        (void)api_explain(g->status, dynbuf_span(&g->answer), &e);
+        return verb_fail(g->status == 503 ? CLI_STORE : CLI_RUNTIME, "%s", e.text);
+    }
+    if (g->json)
+        verb_print_answer(g);
+    else {
+        printf("run %.*s repeats %.*s: %s\n", SPAN_FMT(member_text(g->tree, "run")),
+               SPAN_FMT(member_text(g->tree, "repeats")), is->truth ? "the same" : "not the same");
+        print_end("before", json_get(g->tree, SPAN("before")));
+        print_end("now", json_get(g->tree, SPAN("now")));
+    }
+    return is->truth ? CLI_OK : CLI_RUNTIME;
+}
+
+int runs_repeat(const struct cli_call *c)
+{
+    struct gateway_call g;
+    char path[PATH_ROOM];
+    struct err e;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK)
+        rc = path_of(c->word[0], "/repeat", path);
+    if (rc == CLI_OK && api_call_patient(g.sock, "POST", path, SPAN_NONE, &g.status, &g.answer, &e))
+        rc = verb_fail(CLI_STORE, "%s", e.text);
+    if (rc == CLI_OK)
+        rc = repeated(&g);
     verb_end(&g);
     return rc;
 }
@@ -327,11 +389,9 @@ static const char *command_amiss(const struct json *r, const struct json *begin,
 /* What a note of the warden's is about, by what it is in the table. */
 static const char *about_of(struct span what)
 {
-    static const char *const abouts[][2] = {{"start", "sandbox-started"},
-                                            {"restore", "sandbox-restored"},
-                                            {"resume", "sandbox-resumed"},
-                                            {"pause", "sandbox-paused"},
-                                            {"checkpoint", "sandbox-checkpoint"}};
+    static const char *const abouts[][2] = {{"start", "sandbox-started"},         {"restore", "sandbox-restored"},
+                                            {"resume", "sandbox-resumed"},        {"pause", "sandbox-paused"},
+                                            {"checkpoint", "sandbox-checkpoint"}, {"task", "task"}};
 
     for (size_t i = 0; i < sizeof(abouts) / sizeof(abouts[0]); i++)
         if (span_eq(what, span_str(abouts[i][0])))

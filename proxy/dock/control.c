@@ -7,6 +7,7 @@
 #include "proxy/dock/control.h"
 #include "proxy/dock/record.h"
 #include "proxy/dock/routes.h"
+#include "proxy/dock/access/signed.h"
 
 enum {
     LIFE_S = 300, /* unless another one is asked for */
@@ -88,6 +89,7 @@ void box_put_open(const struct call *x, struct jsonw *w, struct span name, struc
     char access[ACCESS_TEXT + 1];
 
     token_access(span_str(x->key), name, access);
+    signed_keep(x->dock, name, span_str(access), call_tenant(x));
     jsonw_object(w);
     jsonw_kv(w, "sandboxID", name);
     jsonw_kv(w, "templateID", template.n ? template : SPAN("base"));
@@ -129,9 +131,9 @@ const struct json *control_body(struct call *x)
     return x->json;
 }
 
-int control_timeout_take(struct call *x, const struct json *j, bool needed, uint64_t *s)
+static int seconds_take(struct call *x, const struct json *j, const char *name, bool needed, uint64_t *s)
 {
-    const struct json *t = json_get(j, SPAN("timeout"));
+    const struct json *t = json_get(j, span_str(name));
 
     *s = LIFE_S;
     if ((!t || t->type == JSON_NULL) && !needed)
@@ -140,8 +142,13 @@ int control_timeout_take(struct call *x, const struct json *j, bool needed, uint
         *s += *s == 0; /* at once is as soon as can be */
         return 0;
     }
-    reply_no(x, 400, "`timeout` is a whole number of seconds, at most %d", LIFE_MAX_S);
+    reply_no(x, 400, "`%s` is a whole number of seconds, at most %d", name, LIFE_MAX_S);
     return -1;
+}
+
+int control_timeout_take(struct call *x, const struct json *j, bool needed, uint64_t *s)
+{
+    return seconds_take(x, j, "timeout", needed, s);
 }
 
 /* --- create ------------------------------------------------------------------------- */
@@ -306,7 +313,7 @@ void control_connect(struct call *x)
     if (!c)
         reply_no(x, 503, "no memory");
     else if (without_memory(j))
-        reply_no(x, 501, "a sandbox goes on with its processes here: `onResume: reboot` is not had yet");
+        reply_no(x, 501, "a sandbox goes on with its processes here: `onResume: reboot` is not had");
     else if (control_timeout_take(x, j, false, &c->timeout_s) == 0) {
         x->step = c;
         ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, connecting);
@@ -493,18 +500,53 @@ static void done(struct call *x, unsigned status, struct span body)
         reply_desk(x, status, body);
 }
 
-void control_timeout(struct call *x)
+static void timeout_set(struct call *x, uint64_t s)
 {
-    const struct json *j = control_body(x);
     struct ask_json a;
-    uint64_t s;
 
-    if (!j || control_timeout_take(x, j, true, &s) != 0)
-        return;
     ask_json_begin(&a);
     jsonw_kv_u64(&a.w, "timeout", s);
     struct span json = ask_json_end(x, &a);
     ask_desk(x, "POST", ask_box(x, x->arg, "/timeout"), json, done);
+}
+
+void control_timeout(struct call *x)
+{
+    const struct json *j = control_body(x);
+    uint64_t s;
+
+    if (j && control_timeout_take(x, j, true, &s) == 0)
+        timeout_set(x, s);
+}
+
+static void refreshing(struct call *x, unsigned status, struct span body)
+{
+    const uint64_t *s = x->step;
+    const struct json *j;
+    struct box b;
+
+    if (!box_find(x, status, body, "started", &j))
+        return;
+    box_read(x, j, &b);
+    if (*s * 1000 <= b.left_ms) /* it shortens no life */
+        reply_empty(x, 204);
+    else
+        timeout_set(x, *s);
+}
+
+void control_refresh(struct call *x)
+{
+    uint64_t *s = arena_alloc(&x->arena, sizeof(*s));
+    const struct json *j = control_body(x);
+
+    if (!j)
+        return;
+    if (!s)
+        reply_no(x, 503, "no memory");
+    else if (seconds_take(x, j, "duration", false, s) == 0) {
+        x->step = s;
+        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, refreshing);
+    }
 }
 
 static void pausing(struct call *x, unsigned status, struct span body)
@@ -526,7 +568,9 @@ void control_pause(struct call *x)
     const struct json *j = control_body(x);
 
     if (j && without_memory(j))
-        reply_no(x, 501, "a sandbox is paused with its processes here: `keepMemory: false` is not had yet");
+        reply_no(x, 501,
+                 "a sandbox is paused with its processes here: `keepMemory: false` is not had, a snapshot keeps "
+                 "files alone");
     else if (j)
         ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, pausing);
 }

@@ -21,6 +21,7 @@ struct dock;
 struct errand;
 struct loop;
 struct proc;
+struct signed_token;
 struct watcher;
 
 enum {
@@ -96,6 +97,8 @@ struct dock {
     size_t nprocs;
     uint32_t last_pid;
     struct watcher *watchers;
+    struct signed_token *tokens; /* access/signed.h */
+    uint64_t tokens_used;
     uint64_t unknown; /* requests for what is not here */
 };
 
@@ -114,6 +117,8 @@ void call_stream_end(struct call *x, bool whole);
 void call_patience(struct call *x, uint64_t ms);
 /* The desk has said whose token x came with: its connection counts as this tenant's from now on. */
 void call_holder(struct call *x, const char *tenant);
+/* The digest of the tenant's name; zeros: the desk has not said. */
+const struct digest *call_tenant(const struct call *x);
 /* Does the client read what it is sent? */
 bool call_reads(const struct call *x);
 /* Of a body that x->takes: what is here, behind what `to` has, until that has `most` bytes. *over: that was all of
@@ -155,7 +160,7 @@ enum call_takes route_find(struct call *x, call_fn **fn) MUSTCHECK;
 /* The name of a sandbox or snapshot as they are given: nothing else is in a path to the desk. */
 bool dock_name_ok(struct span s);
 
-/* --- token.c ------------------------------------------------------------------ */
+/* --- access/token.c ------------------------------------------------------------------ */
 
 enum { ACCESS_TEXT = 3 + 2 * DIGEST_BYTES };
 /* What the holder of a key opens one sandbox with: "at_" and 64 hexadecimal digits. */

@@ -11,6 +11,7 @@
 #include "common/net/loop.h"
 #include "proxy/dock/dock.h"
 #include "proxy/dock/errand.h"
+#include "proxy/dock/access/signed.h"
 
 enum { ACCEPTS = 16, PIECE = 64 * 1024, TICK_MS = 5000 };
 
@@ -382,6 +383,13 @@ static void event(void *arg, struct conn *conn, enum conn_event ev)
 void call_holder(struct call *x, const char *tenant)
 {
     digest_of(span_str(tenant), &x->client->holder);
+    if (x->form != CALL_CONTROL)
+        signed_keep(x->dock, x->arg, call_field(x, SPAN("x-access-token")), &x->client->holder);
+}
+
+const struct digest *call_tenant(const struct call *x)
+{
+    return &x->client->holder;
 }
 
 static bool same_holder(const struct client *a, const struct client *b)

@@ -2,6 +2,7 @@
 #include "proxy/dock/routes.h"
 
 #include "common/log.h"
+#include "proxy/dock/access/signed.h"
 
 enum { UNKNOWN_SAID = 64 /* of the requests for what is not here: logged, the rest is counted */ };
 
@@ -27,7 +28,7 @@ static const struct route {
     {"PUT", "/sandboxes/*/network", CALL_CONTROL, route_no_network, false},
     {"POST", "/sandboxes/*/snapshots", CALL_CONTROL, snapshot_make, false},
     {"POST", "/sandboxes/*/fork", CALL_CONTROL, fork_make, false},
-    {"POST", "/sandboxes/*/refreshes", CALL_CONTROL, route_not_yet, false},
+    {"POST", "/sandboxes/*/refreshes", CALL_CONTROL, control_refresh, false},
     {"GET", "/snapshots", CALL_CONTROL, snapshot_list, false},
     {"DELETE", "/templates/*", CALL_CONTROL, snapshot_remove, false},
     {"GET", "/secrets", CALL_CONTROL, route_no_secrets, false},
@@ -52,11 +53,6 @@ static const struct route {
     {"POST", "/process.Process/SendSignal", CALL_RPC, process_signal, false},
     {"POST", "/process.Process/Update", CALL_RPC, process_update, false},
 };
-
-void route_not_yet(struct call *x)
-{
-    reply_no(x, 501, "this gateway does not do that yet");
-}
 
 void route_no_network(struct call *x)
 {
@@ -118,12 +114,16 @@ static bool access_take(struct call *x)
 {
     struct span token = call_field(x, SPAN("x-access-token")), user, signature;
 
-    if (call_query(x, "signature", &signature) != 0 || signature.n > 0) {
-        reply_no(x, 501,
-                 "signed URLs for files are not served here: of what opens a sandbox a hash alone is kept, which "
-                 "verifies no signature; send the token itself as X-Access-Token");
+    if (call_query(x, "username", &user) != 0 || (user.n && !span_eq(user, SPAN("user")))) {
+        reply_no(x, 400, "a sandbox has one user, which is not root: leave `user` out");
         return false;
     }
+    if (call_query(x, "signature", &signature) != 0) {
+        reply_no(x, 400, "the query has `signature` twice, or it cannot be decoded");
+        return false;
+    }
+    if (signature.n > 0)
+        return signed_take(x, signature);
     x->arg = call_field(x, SPAN("e2b-sandbox-id"));
     if (!dock_name_ok(x->arg)) {
         reply_no(x, 400, "no sandbox is named: send its id as E2b-Sandbox-Id");
@@ -131,10 +131,6 @@ static bool access_take(struct call *x)
     }
     if (token.n == 0 || token.n > DOCK_KEY_MAX) {
         reply_no(x, 401, "send the token that the sandbox was created with as X-Access-Token");
-        return false;
-    }
-    if (call_query(x, "username", &user) != 0 || (user.n && !span_eq(user, SPAN("user")))) {
-        reply_no(x, 400, "a sandbox has one user, which is not root: leave `user` out");
         return false;
     }
     token_hash(token, &x->token);

@@ -5,8 +5,8 @@
 #include "proxy/dock/dock.h"
 
 /* control.c */
-call_fn control_create, control_connect, control_list, control_info, control_timeout, control_pause, control_kill,
-    control_metrics;
+call_fn control_create, control_connect, control_list, control_info, control_timeout, control_refresh, control_pause,
+    control_kill, control_metrics;
 /* snapshots/ */
 call_fn snapshot_make, snapshot_list, snapshot_remove, fork_make;
 /* files.c */
@@ -18,6 +18,6 @@ call_fn watch_dir, watch_create, watch_events, watch_remove;
 /* process.c */
 call_fn process_start, process_connect, process_list, process_input, process_close, process_signal, process_update;
 /* What is not here yet: in words. */
-call_fn route_not_yet, route_no_network, route_no_secrets;
+call_fn route_no_network, route_no_secrets;
 
 #endif

@@ -176,6 +176,60 @@ static int note(struct ledger *l, struct frame *f, enum role_id from)
     return 0;
 }
 
+/* --- what tasks are made again from (store/runs/) ------------------------------------ */
+
+static int task_over(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct id run = {{0}};
+    struct dynbuf no;
+    struct span tenant = msg_get_span(&m, NAME_MAX_BYTES), sandbox = msg_get_span(&m, NAME_MAX_BYTES);
+    uint64_t generation = msg_get_u64(&m);
+    struct span json = msg_get_span(&m, NOTE_MAX);
+    int bad = msg_end(&m);
+    bool ok = bad == 0 && !l->lost && store_task(l->store, tenant, sandbox, generation, json, &run) == 0;
+    dynbuf_init(&no, 64);
+    msg_put_u8(&no, false);
+    msg_put_id(&no, &(struct id){{0}});
+    struct span fail = dynbuf_span(&no);
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, ok);
+    msg_put_id(b, &run);
+    ledger_reply(l, TO_DESK, M_TASK_WRITTEN, f->id, -1, &fail);
+    dynbuf_free(&no);
+    return bad;
+}
+
+static int blob_put(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span tenant = msg_get_span(&m, NAME_MAX_BYTES), bytes = msg_get_span(&m, CHAN_PAYLOAD_MAX);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (!l->lost && store_blob_put(l->store, tenant, bytes) != 0)
+        log_debug("what a record names is not kept: the store fails");
+    return 0;
+}
+
+static int blob_get(struct ledger *l, struct frame *f)
+{
+    static const struct span fail = {(const uint8_t *)"\0\0\0\0\0", 5};
+    struct msg_in m = msg_in(f->payload);
+    struct dynbuf bytes;
+    struct digest sha256;
+    struct span tenant = msg_get_span(&m, NAME_MAX_BYTES);
+    msg_get_digest(&m, &sha256);
+    int bad = msg_end(&m);
+    dynbuf_init(&bytes, STORE_BLOB_MAX + 1);
+    bool ok = bad == 0 && !l->lost && store_blob_get(l->store, tenant, &sha256, &bytes) == 1;
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, ok);
+    msg_put_span(b, ok ? dynbuf_span(&bytes) : SPAN_NONE);
+    ledger_reply(l, TO_DESK, M_BLOB_IS, f->id, -1, &fail);
+    dynbuf_free(&bytes);
+    return bad;
+}
+
 static int freeze(struct ledger *l, struct frame *f)
 {
     static const struct span fail = {(const uint8_t *)"\0\0\0\0\0", 5};
@@ -208,6 +262,9 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_LEASE_REVOKE: return from == ROLE_DESK ? ledger_lease(l, f) : -1;
     case M_SANDBOX_ENDED: return from == ROLE_DESK || from == ROLE_WARDEN ? sandbox_stopped(l, f, from) : -1;
     case M_SANDBOX_PAUSED: return from == ROLE_DESK ? sandbox_stopped(l, f, from) : -1;
+    case M_TASK_OVER: return from == ROLE_DESK ? task_over(l, f) : -1;
+    case M_BLOB_PUT: return from == ROLE_DESK ? blob_put(l, f) : -1;
+    case M_BLOB_GET: return from == ROLE_DESK ? blob_get(l, f) : -1;
     case M_SANDBOX_RM: return from == ROLE_DESK ? sandbox_remove(l, f, from) : -1;
     default: return -1;
     }

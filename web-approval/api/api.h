@@ -36,6 +36,9 @@ struct freeze {
 /* Are writes frozen, by whom, why and since when. */
 int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
 
+/* The run whose id begins with x->arg. -1, answered. */
+int api_run_find(struct exchange *x, struct run_row *r) MUSTCHECK;
+
 enum { STARTED_LIFE_MAX_S = 7 * 86400 };
 
 /* The facts of a ticket as an object; full: with fields, facts and everything else. */

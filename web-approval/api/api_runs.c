@@ -127,22 +127,31 @@ void api_runs(struct exchange *x)
         reply_unable(x, &e);
 }
 
-void api_run(struct exchange *x)
+int api_run_find(struct exchange *x, struct run_row *r)
 {
     const struct run_filter f = {.prefix = x->arg, .before = INT64_MAX, .limit = 2};
     const struct found *found = find(x, &f);
+
+    if (!found)
+        return -1;
+    *r = found->row[0];
+    if (found->n == 1)
+        return 0;
+    reply_problem(x, found->n ? 409 : 404, found->n ? "Which run" : "No such run", "%s",
+                  found->n ? "more than one run's id begins so"
+                           : "no run has this id, or it is not kept any more: the audit has its records");
+    return -1;
+}
+
+void api_run(struct exchange *x)
+{
+    struct run_row r;
     struct jsonw w;
     struct err e;
 
-    if (!found)
+    if (api_run_find(x, &r) != 0)
         return;
-    if (found->n != 1) {
-        reply_problem(x, found->n ? 409 : 404, found->n ? "Which run" : "No such run", "%s",
-                      found->n ? "more than one run's id begins so"
-                               : "no run has this id, or it is not kept any more: the audit has its records");
-        return;
-    }
     reply_json(x, 200, &w);
-    if (put_run(x, &w, &found->row[0], true, &e) != 0)
+    if (put_run(x, &w, &r, true, &e) != 0)
         reply_unable(x, &e);
 }

@@ -353,6 +353,10 @@ static void image_found(struct exchange *x, struct frame *f)
     else if (!there || (s->image[0] && digest.n == 0))
         reply_problem(x, 404, "No such image", "there is no image %s: `countersign image import DIR %s` makes one",
                       s->image, s->image);
+    else if (s->wanted.n > 0 && !span_eq(s->wanted, digest))
+        reply_problem(x, 409, "Another image", "its image is %s, which is not any more what it was: %.*s, not %.*s",
+                      s->image[0] ? s->image : "the machine's own files",
+                      SPAN_FMT(digest.n ? digest : SPAN("unknown")), SPAN_FMT(s->wanted));
     if (x->status != 0)
         return;
     (void)snprintf(s->digest, sizeof(s->digest), "%.*s", SPAN_FMT(digest));

@@ -24,6 +24,7 @@ struct starting {
     char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1], lane[BOX_NAME_MAX + 1];
     struct span session, from; /* from: a checkpoint; empty: none */
     struct span tenant;        /* whose it will be, and whose `from` is */
+    struct span wanted;        /* the digest that its image must have; empty: any */
     struct wire_box box;
     uint64_t cpu_percent, timeout_s, generation;
     bool bound;                       /* it ends with this process, should nobody end it before */

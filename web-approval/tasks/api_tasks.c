@@ -1,7 +1,8 @@
 /* Tasks: /api/v1/tasks. One goes this way, and each step is asked of others and goes on when they have answered:
  *
  *   its input is held against the schema of its kind -> a sandbox is started -> the input is written there ->
- *   the command runs -> the result is read and held against its schema -> the sandbox is destroyed -> the answer
+ *   the command runs -> the result is read and held against its schema -> the sandbox is destroyed ->
+ *   it is written down (record.c) -> the answer
  *
  * Of what the command did nothing is in the answer but a result that fits, written anew from what was checked, or how
  * it failed, in words of ours: the place and keyword of a schema, or a status. Its client ends it by leaving. */
@@ -11,9 +12,8 @@
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
 #include "sandbox-shim/inside/shim_talk.h"
-#include "web-approval/api/steps.h"
 #include "web-approval/route.h"
-#include "web-approval/tasks/chore.h"
+#include "web-approval/tasks/task.h"
 
 #define INPUT_FILE  "input.json"
 #define RESULT_FILE "result.json"
@@ -27,55 +27,11 @@ enum {
     PLACES =
         DESK_FOLLOWS - DESK_FOLLOWS / 4, /* of those for what is followed: the last are for who looks at a sandbox */
     FILE_S = 60,
-    MARGIN_S = 300, /* that its sandbox lives beyond its command, if nobody ends it */
-    NOTE_MAX = 2048
+    MARGIN_S = 300 /* that its sandbox lives beyond its command, if nobody ends it */
 };
 _Static_assert((int)BOX_NAME_MAX == (int)TASK_NAME_MAX, "an image's name is alike");
 
-struct task {
-    struct starting start;
-    struct task_kind *kind;
-    struct share share;
-    struct chore chore;
-    struct span input, result;
-    const char *error, *of; /* of: what broke its schema */
-    unsigned how, code;     /* of its command */
-    bool noted, gone;       /* gone: its sandbox has ended, and nothing of it is left */
-    struct schema_miss miss;
-};
-
 /* --- what is said of it ------------------------------------------------------------- */
-
-static void note(struct exchange *x, struct task *t)
-{
-    struct digest in, out;
-    char hex[2 * DIGEST_BYTES + 1];
-    struct dynbuf b;
-    struct jsonw w;
-
-    if (t->noted)
-        return;
-    t->noted = true;
-    digest_of(t->input, &in);
-    digest_of(t->result, &out);
-    dynbuf_init(&b, NOTE_MAX);
-    jsonw_begin(&w, &b);
-    jsonw_object(&w);
-    jsonw_kv(&w, "operator", span_str(x->operator));
-    jsonw_kv(&w, "task", t->kind->is.kind);
-    jsonw_kv(&w, "sandbox", span_str(t->start.name));
-    jsonw_kv_u64(&w, "generation", t->start.generation);
-    jsonw_kv(&w, "outcome", span_str(t->error ? t->error : t->result.p ? "result" : "not known"));
-    hex_text(span_of(in.b, DIGEST_BYTES), hex);
-    jsonw_kv(&w, "input_sha256", span_str(hex));
-    hex_text(span_of(out.b, DIGEST_BYTES), hex);
-    if (t->result.p)
-        jsonw_kv(&w, "result_sha256", span_str(hex));
-    jsonw_end_object(&w);
-    if (dynbuf_ok(&b))
-        ask_note(x->desk, "task", dynbuf_span(&b));
-    dynbuf_free(&b);
-}
 
 static const char *verdict_word(enum schema_verdict v)
 {
@@ -134,19 +90,22 @@ static void reply_failed(struct exchange *x, unsigned status, const struct task 
         jsonw_kv(&w, "sandbox", span_str(t->start.name));
         jsonw_kv_u64(&w, "generation", t->start.generation);
     }
+    if (t->gone)
+        jsonw_kv(&w, "run", task_run(x));
     jsonw_end_object(&w);
 }
 
 /* --- its way ------------------------------------------------------------------------ */
 
-/* The last: its sandbox is gone. */
-static void gone(struct exchange *x)
+static void answer(struct exchange *x)
 {
     struct task *t = x->holds;
     struct jsonw w;
 
-    t->gone = true;
-    note(x, t);
+    if (t->before.run.n) {
+        task_reply_again(x, t);
+        return;
+    }
     if (t->error) {
         reply_failed(x, 502, t);
         return;
@@ -156,8 +115,18 @@ static void gone(struct exchange *x)
     jsonw_kv(&w, "task", t->kind->is.kind);
     jsonw_kv(&w, "sandbox", span_str(t->start.name));
     jsonw_kv_u64(&w, "generation", t->start.generation);
+    jsonw_kv(&w, "run", task_run(x));
     jsonw_kv_raw(&w, "result", t->result);
     jsonw_end_object(&w);
+}
+
+/* The last: its sandbox is gone. */
+static void gone(struct exchange *x)
+{
+    struct task *t = x->holds;
+
+    t->gone = true;
+    task_write(x, t, answer);
 }
 
 static void finish(struct exchange *x, const char *error)
@@ -191,6 +160,8 @@ static void take_result(struct exchange *x, struct task *t, struct span said)
         t->of = "result";
         t->error = verdict_word(v == SCHEMA_FITS ? SCHEMA_TOO_LARGE : v);
     }
+    digest_of(t->result.p ? t->result : said, &t->output);
+    t->has_output = true;
     dynbuf_free(&b);
     arena_free(&a);
 }
@@ -288,13 +259,25 @@ static void give_back(struct exchange *x)
 {
     struct task *t = x->holds;
 
-    if (t->start.generation > 0)
-        note(x, t);
+    if (t->start.generation > 0 && !t->written)
+        task_write_lost(x, t);
     if (t->start.generation > 0 && !t->gone)
         api_started_not_wanted(x->desk, span_str(t->start.name));
     chore_drop(&t->chore);
     share_free(&t->share);
     kind_drop(&t->kind);
+}
+
+/* Whatever is usual by now. */
+static void as_before(struct starting *s, const struct task_before *b)
+{
+    s->strict = b->strict;
+    s->box.memory = b->limits.memory;
+    s->box.pids = b->limits.pids;
+    s->box.disk = b->limits.disk;
+    s->box.files = b->limits.files;
+    s->cpu_percent = b->cpu_percent;
+    s->wanted = b->digest;
 }
 
 static int start_take(struct exchange *x, struct task *t)
@@ -314,6 +297,8 @@ static int start_take(struct exchange *x, struct task *t)
     s->box.disk = is->disk ? is->disk : s->box.disk;
     s->box.files = is->files ? is->files : s->box.files;
     s->cpu_percent = is->cpu_percent ? is->cpu_percent : s->cpu_percent;
+    if (t->before.run.n)
+        as_before(s, &t->before);
     s->timeout_s = is->timeout_ms / 1000 + MARGIN_S;
     (void)snprintf(s->image, sizeof(s->image), "%.*s", SPAN_FMT(is->image));
     s->then = started;
@@ -334,26 +319,24 @@ static struct span input_text(struct exchange *x, const struct json *value)
     return arena_keep(&x->arena, &b);
 }
 
-void api_task_run(struct exchange *x)
+struct task *task_new(struct exchange *x)
 {
-    struct member f[] = {{"kind", JSON_STRING, true, NULL}, {"input", JSON_BAD, true, NULL}};
     struct task *t = arena_alloc(&x->arena, sizeof(*t));
 
-    if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)
-        return;
-    if (!t || !(t->input = input_text(x, f[1].value)).p) {
+    if (!t) {
         reply_problem(x, 503, "Not possible now", "no memory");
-        return;
+        return NULL;
     }
-    if (!(t->kind = kind_use(&x->desk->kinds, f[0].value->text))) {
-        reply_problem(x, 404, "No such task",
-                      "there is no kind of task of this name: `tasks:` of the configuration has those there are");
-        return;
-    }
-    x->step = &t->start;
     x->holds = t;
     x->over = give_back;
+    return t;
+}
+
+void task_go(struct exchange *x, struct task *t)
+{
     enum schema_verdict v = schema_validate(t->kind->input, t->input, &t->miss);
+
+    x->step = &t->start;
     if (v != SCHEMA_FITS) {
         t->of = "input";
         t->error = verdict_word(v);
@@ -366,6 +349,22 @@ void api_task_run(struct exchange *x)
         x->ends = true;
         api_start_go(x);
     }
+}
+
+void api_task_run(struct exchange *x)
+{
+    struct member f[] = {{"kind", JSON_STRING, true, NULL}, {"input", JSON_BAD, true, NULL}};
+    struct task *t;
+
+    if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0 || !(t = task_new(x)))
+        return;
+    if (!(t->input = input_text(x, f[1].value)).p)
+        reply_problem(x, 503, "Not possible now", "no memory");
+    else if (!(t->kind = kind_use(&x->desk->kinds, f[0].value->text)))
+        reply_problem(x, 404, "No such task",
+                      "there is no kind of task of this name: `tasks:` of the configuration has those there are");
+    else
+        task_go(x, t);
 }
 
 void api_tasks(struct exchange *x)

@@ -19,7 +19,7 @@ void kind_drop(struct task_kind **at)
     free(t);
 }
 
-static struct task_kind *kind_new(struct span payload)
+struct task_kind *kind_of(struct span payload)
 {
     struct task_kind *t = calloc(1, sizeof(*t));
     struct schema_fault f;
@@ -72,7 +72,7 @@ int kinds_hear(struct task_kinds *k, unsigned type, struct span payload)
     }
     if (k->n_next >= k->coming) /* of a list that was not taken */
         return -1;
-    if (!(t = kind_new(payload))) {
+    if (!(t = kind_of(payload))) {
         forget(k->next, &k->n_next);
         k->coming = 0;
         return -1;

@@ -21,6 +21,8 @@ struct task_kinds {
 
 /* M_TASKS or M_TASK of the parent's. -1: it cannot be taken, and no kind of that list will be. */
 int kinds_hear(struct task_kinds *k, unsigned type, struct span payload) MUSTCHECK;
+/* One as wire_put_task has it, of nobody's list. NULL: it is none. */
+struct task_kind *kind_of(struct span payload) MUSTCHECK;
 /* NULL: there is none. It lives until kind_drop, whatever the parent says meanwhile. */
 struct task_kind *kind_use(struct task_kinds *k, struct span name) MUSTCHECK;
 /* NULL is fine; *t is NULL then. */

@@ -122,6 +122,12 @@
     X(RUNS_OPEN, "SELECT id FROM run WHERE state='running' AND what='command' AND (?1='' OR sandbox=?1) AND id>?2" \
         " ORDER BY id LIMIT 256") \
     X(RUN_OLD, "DELETE FROM run WHERE id IN (SELECT id FROM run WHERE state<>'running' AND ended_ms<=?1 LIMIT ?2)") \
+    X(BLOB_ADD, "INSERT INTO blob(tenant,sha256,used_ms,size,sealed) VALUES(?1,?2,?3,?4,?5)" \
+        " ON CONFLICT(tenant,sha256) DO UPDATE SET used_ms=?3,sealed=?5") \
+    X(BLOB_GET, "SELECT sealed FROM blob WHERE tenant=?1 AND sha256=?2") \
+    X(BLOBS_PAST, "DELETE FROM blob WHERE sha256<>?2 AND rowid IN (SELECT rowid FROM (SELECT rowid,sum(size)" \
+        " OVER (ORDER BY used_ms DESC,rowid DESC) AS past FROM blob WHERE tenant=?1) WHERE past>?3)") \
+    X(BLOBS_OLD, "DELETE FROM blob WHERE rowid IN (SELECT rowid FROM blob WHERE used_ms<=?1 LIMIT ?2)") \
     X(LEASE_GET, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE id=?1") \
     X(LEASE_STUB, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE sandbox=?1 AND state='live' AND created_by=?2" \
         " AND credential=?3 AND meaning=?4 ORDER BY created_ms DESC LIMIT 1") \

@@ -116,11 +116,25 @@ assert.equal(await ended, undefined)
 await flat.stop()
 await assert.rejects(sbx.files.watchDir('nothing', () => {}), NotFoundError)
 ok('files.watchDir')
-for (const [name, method, url] of [['files.uploadUrl', 'POST', await sbx.uploadUrl('x')], ['files.downloadUrl', 'GET', await sbx.downloadUrl('big')]]) {
-  const answer = await fetch(url, { method })
-  assert.equal(answer.status, 501)
-  no(name, (await answer.json()).message)
+const form = (text) => { const f = new FormData(); f.append('file', new Blob([text]), 'any name'); return f }
+const status = async (url, method, body) => (await fetch(url, { method, body })).status
+for (const opts of [{}, { useSignatureExpiration: 60 }, { user: 'user' }]) {
+  const text = 'through a URL ' + JSON.stringify(opts)
+  assert.equal(await status(await sbx.uploadUrl('/workspace/by url/ä', opts), 'POST', form(text)), 200)
+  assert.equal(await sbx.files.read('by url/ä'), text)
+  const answer = await fetch(await sbx.downloadUrl('by url/ä', opts))
+  assert.deepEqual([answer.status, await answer.text()], [200, text])
 }
+const toRead = await sbx.downloadUrl('big'), toWrite = await sbx.uploadUrl('big')
+assert.equal(await status(toRead, 'POST', form('x')), 401)
+assert.equal(await status(toWrite, 'GET'), 401)
+assert.equal(await status(toRead.replace('path=big', 'path=by+url%2F%C3%A4'), 'GET'), 401)
+assert.equal(await status(await sbx.downloadUrl('big', { useSignatureExpiration: -1 }), 'GET'), 401)
+assert.equal(await status((await sbx.downloadUrl('big', { useSignatureExpiration: 60 })).replace(/expiration=1/, 'expiration=2'), 'GET'), 401)
+assert.equal(await status(await sbx.downloadUrl('../etc/passwd'), 'GET'), 400)
+await sbx.files.remove('by url')
+ok('files.uploadUrl')
+ok('files.downloadUrl')
 
 const said = await sbx.commands.run('echo out; echo err >&2; echo $COLOR $SIZE; pwd', { envs: { SIZE: '7' } })
 assert.deepEqual([said.stdout, said.stderr, said.exitCode], ['out\nblue 7\n/workspace\n', 'err\n', 0])

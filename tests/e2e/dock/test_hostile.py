@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """What callers of the sandbox API may not: see or touch another tenant's, speak without a token or with a dead one, send
 what is too large, lead out of a workspace, hold the dock up. Each is refused in words, and others do not notice."""
+import base64
+import hashlib
 import json
 import os
 import pathlib
 import re
 import signal
 import struct
+import time
+import urllib.parse
 
 import room  # noqa: F401
 from docks import GONE, answer, both, refusal, write
@@ -104,7 +108,6 @@ def what_is_not_here_is_said_in_words(lab, dock):
     assert one.ask("POST", "/process.Process/StreamInput", {}, box.headers())[1]["code"] == "not_found"
     assert refusal(one.ask("PUT", f"/sandboxes/{box.id}/network", {}))[0] == 501
     assert refusal(one.ask("GET", "/secrets"))[0] == 501
-    assert refusal(one.ask("GET", "/files?path=x&signature=v1_x", None, {"X-API-KEY": ""}))[0] == 501
     for members, status in (({"templateID": "mine"}, 404), ({"autoPause": True}, 501), ({"network": {"allowOut": ["*"]}}, 501),
                             ({"network": {"denyOut": ["0.0.0.0/0"]}}, 201), ({"volumeMounts": [{"name": "v"}]}, 501),
                             ({"envVars": {"A=B": "c"}}, 400), ({"metadata": {"a": 1}}, 400), ({"timeout": -1}, 400),
@@ -116,6 +119,77 @@ def what_is_not_here_is_said_in_words(lab, dock):
     assert refusal(box.rpc("filesystem.Filesystem/CreateWatcher", {"path": ".", "includeEntry": True}))[0] == 501
     root = {"Authorization": "Basic cm9vdDo="}
     assert refusal(box.rpc("filesystem.Filesystem/Stat", {"path": "."}, **root))[0] == 400
+
+
+def signed(box, path, operation="read", until=None, token=None, **more):
+    """A URL as the SDK makes it."""
+    text = f"{path}:{operation}::{token or box.token}" + (f":{until}" if until is not None else "")
+    query = {"path": path, "signature": "v1_" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("="), **more}
+    return "/files?" + urllib.parse.urlencode(query if until is None else {**query, "signature_expiration": until})
+
+
+def show(box, url, method="GET", data=None, **headers):
+    """By somebody who has nothing but the URL."""
+    return box.caller.ask(method, url, data, {"X-API-KEY": "", "Content-Type": "application/octet-stream", **headers})
+
+
+@both
+def a_signed_url_opens_one_file_one_way_and_ends_with_what_signed_it(lab, dock):
+    one, other = dock.key("one", "acme"), dock.key("two", "globex")
+    box, second, foreign = one.create(), one.create(), other.create()
+    for each, text in ((box, b"first"), (second, b"second"), (foreign, b"foreign")):
+        assert write(each, "f", text)[0] == 200 and write(each, "g", b"g")[0] == 200
+        assert show(each, signed(each, "f")) == (200, text)
+    later = int(time.time()) + 3600
+    assert show(box, signed(box, "f", until=later)) == (200, b"first")
+    assert show(box, signed(box, "f", "write"), "POST", b"new")[0] == 200 and show(box, signed(box, "f"))[1] == b"new"
+    # Another file, way, time or user; another sandbox's; nobody's; none at all.
+    url = signed(box, "f", until=later)
+    for bad in (url.replace("path=f", "path=g"), url.replace(str(later), str(later + 1)), url.split("&signature_exp")[0],
+                url + "&username=user", signed(box, "f", "write"), signed(box, "f", token="at_" + "0" * 64), signed(box, "f", token="x"),
+                "/files?path=f&signature=v1_x", "/files?path=f&signature=v1_" + "A" * 43, signed(box, "f", until=int(time.time()) - 1)):
+        assert refusal(show(box, bad))[0] == 401, bad
+    for bad in (signed(box, "f") + "&path=g", signed(box, "f") + "&signature=v1_x", signed(box, ""), "/files?path=f&signature=x",
+                signed(box, "f", signature_expiration="x"), signed(box, "f", username="root"), signed(box, "../f")):
+        assert refusal(show(box, bad))[0] == 400, bad
+    assert refusal(show(box, signed(box, "f"), "POST", b"x"))[0] == 401 and show(box, signed(box, "f"))[1] == b"new"
+    assert refusal(show(box, signed(box, "f"), **{"E2b-Sandbox-Id": second.id}))[0] == 401
+    assert refusal(show(box, signed(box, "f"), **{"X-Access-Token": box.token}))[0] == 400
+    for path in ("filesystem.Filesystem/Stat", "process.Process/List"):
+        assert show(box, f"/{path}?" + signed(box, "f").split("?")[1], "POST", {"path": "."})[0] == 400, path
+    form = b'--B\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n1\r\n'
+    got = show(box, signed(box, "h", "write"), "POST", form + form + b"--B--\r\n", **{"Content-Type": "multipart/form-data; boundary=B"})
+    assert refusal(got)[0] == 400 and stat(box, "x")[0] == 404, got
+    # It ends with its sandbox, with its key, and with what the dock remembers.
+    assert second.kill() == 204 and refusal(show(second, signed(second, "f")))[0] in (401, 502)
+    dock.gw.kill("dock")
+    lab.expects(r"parent: the dock \(pid \d+\) ended by signal 9")
+    lab.wait_for("another dock", lambda: reaches(box, signed(box, "f")))
+    assert refusal(show(box, signed(box, "f")))[0] == 401
+    assert one.ask("POST", f"/v2/sandboxes/{box.id}/connect", {})[0] == 200 and show(box, signed(box, "f")) == (200, b"new")
+    assert stat(foreign)[0] == 200 and show(foreign, signed(foreign, "f")) == (200, b"foreign")
+    dock.gw.cli("key", "rm", "one", rc=0)
+    assert refusal(show(box, signed(box, "f"))) == GONE and show(foreign, signed(foreign, "f")) == (200, b"foreign")
+
+
+def reaches(box, url):
+    try:
+        return show(box, url)
+    except OSError:
+        return None
+
+
+@both
+def a_refresh_makes_a_life_longer_and_never_shorter(lab, dock):
+    one, other = dock.key("one", "acme"), dock.key("two", "globex")
+    box = one.create(timeout=600)
+    ends = lambda: one.ask("GET", f"/sandboxes/{box.id}")[1]["endAt"]  # noqa: E731
+    before = ends()
+    assert one.ask("POST", f"/sandboxes/{box.id}/refreshes", {"duration": 60})[0] == 204
+    assert ends()[:15] == before[:15]
+    assert one.ask("POST", f"/sandboxes/{box.id}/refreshes", {"duration": 36000})[0] == 204 and ends() > before
+    assert refusal(one.ask("POST", f"/sandboxes/{box.id}/refreshes", {"duration": -1}))[0] == 400
+    assert refusal(other.ask("POST", f"/sandboxes/{box.id}/refreshes", {"duration": 60}))[0] == 404
 
 
 @both

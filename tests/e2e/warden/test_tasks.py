@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import sqlite3
 
 from boxes import Nobodys, nothing_is_left
 from gateway import Gateway, program, simple_policy
@@ -170,6 +171,60 @@ def who_dies_ends_the_task_and_its_sandbox(lab, ordinary):
         nothing_is_left(gw)
         lab.wait_for("another one",
                      lambda: gw.control("POST", "/api/v1/tasks", {"kind": "fits", "input": {"n": 1}})[0] == 200)
+
+
+def repeat(gw, run, rc=0):
+    return json.loads(gw.cli("runs", "repeat", run, "--json", rc=rc).out)
+
+
+@both
+def the_same_record_repeats_to_the_same_output(lab, ordinary):
+    gw = gateway(lab, [kind(lab, "fits", ENDS["fits"][0]), kind(lab, "text", ENDS["text"][0]), kind(lab, "status", ENDS["status"][0]),
+                       kind(lab, "time", 'give(json.dumps({"n": time.time_ns()}))')], ordinary)
+    status, first = gw.control("POST", "/api/v1/tasks", {"kind": "fits", "input": {"n": 41}})
+    assert (status, first["result"]) == (200, {"n": 42}), first
+    again = repeat(gw, first["run"])
+    assert again["same"] is True and again["repeats"] == first["run"] and again["result"] == {"n": 42}, again
+    assert again["before"] == again["now"] and len(again["now"]["output_sha256"]) == 64, again
+    assert repeat(gw, again["run"][:12])["same"] is True  # a repetition is a run, too
+    assert b"the same" in gw.cli("runs", "repeat", first["run"], rc=0).out
+    for name, outcome in (("text", "schema_violation"), ("status", "command_failed")):
+        status, answer = gw.control("POST", "/api/v1/tasks", {"kind": name, "input": {"n": 1}})
+        again = repeat(gw, answer["run"])
+        assert status == 502 and again["same"] is True and again["now"]["outcome"] == outcome, (answer, again)
+        assert WORD not in json.dumps(again) and "result" not in again, again
+    _, answer = gw.control("POST", "/api/v1/tasks", {"kind": "time", "input": {"n": 1}})
+    again = repeat(gw, answer["run"], rc=1)
+    assert again["same"] is False and again["before"]["output_sha256"] != again["now"]["output_sha256"], again
+    assert b"not the same" in gw.cli("runs", "repeat", answer["run"], rc=1).out
+    records = {r["id"]: r for line in gw.cli("runs", "list", "--json", "-n", "200", rc=0).out.splitlines() for r in [json.loads(line)]}
+    what = records[first["run"]]["begin"]["what"]
+    assert records[first["run"]]["what"] == "task" and what["outcome"] == "result" and what["digest"].startswith("sha256:"), what
+    assert what["limits"]["memory"] == 256 << 20 and what["limits"]["disk"] == 32 << 20, what
+    gw.cli("runs", "verify", rc=0)
+    nothing_is_left(gw)
+
+
+@test()
+def what_a_record_does_not_hold_is_not_made_up_for(lab):
+    gw = gateway(lab, [kind(lab, "fits", ENDS["fits"][0])])
+    _, first = gw.control("POST", "/api/v1/tasks", {"kind": "fits", "input": {"n": 41}})
+    (lab.dir / "fits.yaml").unlink()  # a kind that was taken away since is still what it was
+    gw.config.write_text(gw.config.read_text().replace("tasks: [fits.yaml]", "tasks: []"))
+    gw.cli("reload", rc=0)
+    assert gw.control("POST", "/api/v1/tasks", {"kind": "fits", "input": {"n": 41}})[0] == 404
+    assert repeat(gw, first["run"])["same"] is True
+    command = next(json.loads(line) for line in gw.cli("runs", "list", "--json", rc=0).out.splitlines() if b'"what":"command"' in line)
+    assert b"it is no task" in gw.cli("runs", "repeat", command["id"], rc=1).err
+    db = sqlite3.connect(gw.state / "store" / "ledger.db", timeout=20)
+    assert [n for n, in db.execute("SELECT count(*) FROM blob WHERE instr(sealed, CAST('\"n\"' AS BLOB)) > 0")] == [0]
+    db.execute("DELETE FROM blob WHERE length(sealed) < 100")  # its input
+    db.commit()
+    db.close()
+    assert b"its input is not kept" in gw.cli("runs", "repeat", first["run"], rc=1).err
+    gw.cli("runs", "repeat", "nosuchrun", rc=1)
+    gw.cli("runs", "repeat", "../x", rc=2)
+    nothing_is_left(gw)
 
 
 main()

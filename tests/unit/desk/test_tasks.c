@@ -3,6 +3,8 @@
 #include "tests/unit/desk/started_world.h"
 
 #include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
 
 #include "common/net/chan.h"
 #include "proxy/wire_ticket.h"
@@ -16,6 +18,14 @@
 #define ASKED   "{\"kind\":\"count\",\"input\":{\"text\":\"a b\"}}"
 #define ANY     "{}"
 #define DONE_OK SPAN("\1\0\0\0\0")
+#define WRITTEN                                                                                                      \
+    SPAN("\1"                                                                                                        \
+         "0123456789abcdef") /* and the id of its run */
+
+static bool was_sent(struct span what)
+{
+    return span_find(dynbuf_span(&all_sent), what) < all_sent.n;
+}
 
 static void say_kind(const char *kind, const char *input, const char *output)
 {
@@ -103,6 +113,13 @@ static void to_its_result(void)
     assert_int_equal(sent_type, M_SB_FILES);
 }
 
+static void over(void)
+{
+    answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\1"));
+    answer(ASK_LEDGER, M_SANDBOX_DONE, DONE_OK);
+    answer(ASK_LEDGER, M_TASK_WRITTEN, WRITTEN);
+}
+
 /* Nothing is answered before nothing of it is left. */
 static void is_destroyed(void)
 {
@@ -110,17 +127,14 @@ static void is_destroyed(void)
     answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\1"));
     assert_true(sent_type == M_SANDBOX_ENDED && x.status == 0);
     answer(ASK_LEDGER, M_SANDBOX_DONE, DONE_OK);
+    assert_true(sent_type == M_TASK_OVER && x.status == 0);
+    answer(ASK_LEDGER, M_TASK_WRITTEN, WRITTEN);
     assert_true(x.status != 0 && !says(CANARY));
-    assert_true(span_find(dynbuf_span(&noted), SPAN(CANARY)) == noted.n);
+    assert_false(was_sent(SPAN(CANARY)));
     assert_true(desk.held[SHARE_FOLLOW] == 1);
     end();
     assert_true(desk.held[SHARE_FOLLOW] == 0 && desk.shares == NULL);
-    assert_int_equal(sent_type, M_SANDBOX_ENDED); /* and nothing else is to be ended */
-}
-
-static bool was_sent(struct span what)
-{
-    return span_find(dynbuf_span(&all_sent), what) < all_sent.n;
+    assert_int_equal(sent_type, M_TASK_OVER); /* and nothing else is to be ended */
 }
 
 static void a_result_that_fits_is_the_answer(void **state)
@@ -152,9 +166,10 @@ static void a_result_that_fits_is_the_answer(void **state)
     assert_int_equal(sent_type, M_SB_DESTROY);
     answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\1"));
     answer(ASK_LEDGER, M_SANDBOX_DONE, DONE_OK);
-    assert_true(x.status == 200 && says("\"result\":{\"words\":2}}") && !says(CANARY));
-    assert_true(span_find(dynbuf_span(&noted), SPAN("\"task\":\"count\"")) < noted.n);
-    assert_true(span_find(dynbuf_span(&noted), SPAN("\"outcome\":\"result\"")) < noted.n);
+    assert_true(sent_type == M_TASK_OVER && x.status == 0); /* what is not written down is not answered */
+    assert_true(was_sent(SPAN("\"task\":\"count\"")) && was_sent(SPAN("\"outcome\":\"result\"")));
+    answer(ASK_LEDGER, M_TASK_WRITTEN, WRITTEN);
+    assert_true(x.status == 200 && says("\"result\":{\"words\":2}}") && says("\"run\":\"") && !says(CANARY));
     end();
     assert_int_equal(desk.held[SHARE_FOLLOW], 0);
 }
@@ -214,11 +229,10 @@ static void no_byte_of_a_result_that_does_not_fit_crosses(void **state)
         if (bad[i].result.n)
             says_output(1, bad[i].result);
         exits(SB_EXITED, 0);
-        answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\1"));
-        answer(ASK_LEDGER, M_SANDBOX_DONE, DONE_OK);
+        over();
         if (x.status != 502 || !says(bad[i].said) || says(CANARY) || says("\"result\":"))
             fail_msg("%zu: %u %.*s", i, x.status, SPAN_FMT(dynbuf_span(&x.out)));
-        assert_true(span_find(dynbuf_span(&noted), SPAN(CANARY)) == noted.n);
+        assert_false(was_sent(SPAN(CANARY)));
     }
 }
 
@@ -233,8 +247,7 @@ static void a_result_is_no_deeper_than_an_answer_may_be(void **state)
         to_its_result();
         says_output(1, span_of(deep, 2 * depth));
         exits(SB_EXITED, 0);
-        answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\1"));
-        answer(ASK_LEDGER, M_SANDBOX_DONE, DONE_OK);
+        over();
         if (depth == JSON_DEPTH_MAX - 2)
             assert_true(x.status == 200 && json_parse(dynbuf_span(&x.out), &x.arena) != NULL);
         else
@@ -261,6 +274,7 @@ static void how_a_command_failed_is_said_in_our_words(void **state)
         assert_int_equal(sent_type, M_SB_DESTROY);
         answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\0")); /* it has ended by itself */
         answer(ASK_LEDGER, M_SANDBOX_DONE, DONE_OK);
+        answer(ASK_LEDGER, M_TASK_WRITTEN, WRITTEN);
         if (x.status != 502 || !says(ends[i].said) || says(CANARY))
             fail_msg("%zu: %u %.*s", i, x.status, SPAN_FMT(dynbuf_span(&x.out)));
     }
@@ -372,14 +386,12 @@ static void a_reload_changes_what_comes(void **state)
     only_kind("false");
     says_output(1, SPAN("{\"words\":1}"));
     exits(SB_EXITED, 0);
-    answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\1"));
-    answer(ASK_LEDGER, M_SANDBOX_DONE, DONE_OK);
+    over();
     assert_int_equal(x.status, 200);
     to_its_result();
     says_output(1, SPAN("{\"words\":1}"));
     exits(SB_EXITED, 0);
-    answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\1"));
-    answer(ASK_LEDGER, M_SANDBOX_DONE, DONE_OK);
+    over();
     assert_true(x.status == 502 && says("\"keyword\":\"false\""));
     assert_int_equal(kinds_hear(&desk.kinds, M_TASKS, SPAN("\0\2")), 0);
     say_kind("new", INPUT, OUTPUT);
@@ -395,6 +407,159 @@ static void a_reload_changes_what_comes(void **state)
     assert_true(says("\"kind\":\"newer\""));
 }
 
+/* --- made again ----------------------------------------------------------------------- */
+
+#define RUN "0123456789abcdefghjkmnpqrs"
+
+static struct dynbuf kind_bytes;
+
+static void a_run(const char *what, const char *record)
+{
+    char sql[4096];
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(world_db(), &db), SQLITE_OK);
+    (void)snprintf(sql, sizeof(sql),
+                   "DELETE FROM run; DELETE FROM audit; INSERT INTO audit(seq,time_ms,kind,json,hash) VALUES(1,1,"
+                   "'note','{\"what\":%s}',zeroblob(32)); INSERT INTO run VALUES('" RUN "','%s','sb-1',1,'default',1,"
+                   "'','ended',1,1,1,1)",
+                   record, what);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+}
+
+/* As its record says it. */
+static void a_task(const char *outcome, const char *digest, const char *output)
+{
+    char text[2048], kind[2 * DIGEST_BYTES + 1], input[2 * DIGEST_BYTES + 1];
+    struct digest d;
+    digest_of(dynbuf_span(&desk.kinds.now[0]->bytes), &d);
+    hex_text(span_of(d.b, DIGEST_BYTES), kind);
+    digest_of(SPAN("{\"text\":\"a b\"}"), &d);
+    hex_text(span_of(d.b, DIGEST_BYTES), input);
+    (void)snprintf(text, sizeof(text),
+                   "{\"task\":\"count\",\"digest\":\"%s\",\"outcome\":\"%s\",\"kind_sha256\":\"%s\","
+                   "\"input_sha256\":\"%s\",\"output_sha256\":\"%s\",\"command\":{\"how\":\"exited\",\"status\":0},"
+                   "\"limits\":{\"strict\":true,\"memory\":67108865,\"pids\":9,\"cpu_percent\":7,\"disk\":2097152,"
+                   "\"files\":65}}",
+                   digest, outcome, kind, input, output);
+    a_run("task", text);
+    dynbuf_init(&kind_bytes, 1 << 20);
+    (void)dynbuf_add(&kind_bytes, dynbuf_span(&desk.kinds.now[0]->bytes));
+}
+
+static void gives(struct span bytes)
+{
+    struct dynbuf b;
+    assert_int_equal(sent_type, M_BLOB_GET);
+    dynbuf_init(&b, 1 << 20);
+    msg_put_u8(&b, true);
+    msg_put_span(&b, bytes);
+    answer(ASK_LEDGER, M_BLOB_IS, dynbuf_span(&b));
+    dynbuf_free(&b);
+}
+
+static void image_is(const char *digest)
+{
+    struct dynbuf b;
+    assert_int_equal(sent_type, M_SB_IMAGE);
+    dynbuf_init(&b, 256);
+    msg_put_u8(&b, true);
+    msg_put_span(&b, span_str(digest));
+    msg_put_span(&b, SPAN_NONE);
+    answer(ASK_WARDEN, M_SB_IMAGE, dynbuf_span(&b));
+    dynbuf_free(&b);
+}
+
+static void made_again(const char *result)
+{
+    assert_int_equal(control("POST /api/v1/runs/" RUN "/repeat", ""), 0);
+    gives(dynbuf_span(&kind_bytes));
+    gives(SPAN("{\"text\":\"a b\"}"));
+    image_is(A_DIGEST);
+    answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+    struct wire_sandbox row;
+    struct msg_in m = msg_in(dynbuf_span(&sent));
+    assert_int_equal(wire_get_sandbox(&m, &row), 0);
+    row_of(row.name);
+    answer(ASK_LEDGER, M_SANDBOX_DONE, DONE_OK);
+    struct wire_box box;
+    m = msg_in(dynbuf_span(&sent));
+    assert_int_equal(wire_get_box(&m, &box, false), 0);
+    assert_true(box.memory == 67108865 && box.pids == 9 && box.disk == 2097152 && box.files == 65); /* as it was */
+    answer(ASK_WARDEN, M_SB_STARTED, SPAN("\1\0\0\0\0\1"));
+    exits(SB_EXITED, 0);
+    exits(SB_EXITED, 0);
+    says_output(1, span_str(result));
+    exits(SB_EXITED, 0);
+    over();
+    dynbuf_free(&kind_bytes);
+}
+
+static void the_same_record_gives_the_same_output(void **state)
+{
+    char hex[2 * DIGEST_BYTES + 1];
+    struct digest d;
+    digest_of(SPAN("{\"words\":2}"), &d);
+    hex_text(span_of(d.b, DIGEST_BYTES), hex);
+    only_kind(OUTPUT);
+    a_task("result", A_DIGEST, hex);
+    assert_int_equal(kinds_hear(&desk.kinds, M_TASKS, SPAN("\0\0")), 0); /* it needs no kind of now */
+    made_again("{ \"words\": 2 }");
+    assert_true(x.status == 200 && says("\"same\":true") && says("\"repeats\":\"" RUN "\""));
+    assert_true(was_sent(SPAN("\"repeats\":\"" RUN "\"")) && says(hex));
+    only_kind(OUTPUT);
+    a_task("result", A_DIGEST, hex);
+    made_again("{\"words\":3}");
+    assert_true(x.status == 200 && says("\"same\":false") && says("\"result\":{\"words\":3}"));
+    a_task("result", A_DIGEST, hex);
+    made_again("{\"words\":\"" CANARY "\"}");
+    assert_true(x.status == 200 && says("\"same\":false") && says("schema_violation") && !says(CANARY));
+}
+
+static void what_a_record_does_not_hold_is_said(void **state)
+{
+    static const struct {
+        const char *outcome, *digest, *said;
+    } bad[] = {{"timed_out", A_DIGEST, "no end of its own"},
+               {"lost", A_DIGEST, "no end of its own"},
+               {"cancelled", A_DIGEST, "no end of its own"},
+               {"not_started", A_DIGEST, "no end of its own"},
+               {"result", "unknown", "no digest of its image"}};
+    only_kind(OUTPUT);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        a_task(bad[i].outcome, bad[i].digest, "");
+        assert_int_equal(control("POST /api/v1/runs/" RUN "/repeat", ""), 409);
+        assert_true(says(bad[i].said) && sent_type == 0);
+        dynbuf_free(&kind_bytes);
+    }
+    a_run("command", "{}");
+    assert_int_equal(control("POST /api/v1/runs/" RUN "/repeat", ""), 409);
+    assert_true(says("it is no task") && sent_type == 0);
+    a_run("task", "{\"task\":\"count\",\"outcome\":\"result\"}");
+    assert_int_equal(control("POST /api/v1/runs/" RUN "/repeat", ""), 409);
+    assert_true(says("does not say what it was made of"));
+    assert_int_equal(control("POST /api/v1/runs/nosuch/repeat", ""), 404);
+    a_task("result", A_DIGEST, "");
+    assert_int_equal(docked("acme", "", "POST /api/v1/runs/" RUN "/repeat", ""), 404);
+    assert_int_equal(control("POST /api/v1/runs/" RUN "/repeat", ""), 0);
+    answer(ASK_LEDGER, M_BLOB_IS, SPAN("\0\0\0\0\0"));
+    assert_true(x.status == 409 && says("what its kind was is not kept"));
+    assert_int_equal(control("POST /api/v1/runs/" RUN "/repeat", ""), 0);
+    gives(SPAN("other bytes"));
+    assert_true(x.status == 409 && says("what its kind was is not kept"));
+    assert_int_equal(control("POST /api/v1/runs/" RUN "/repeat", ""), 0);
+    gives(dynbuf_span(&kind_bytes));
+    answer(ASK_LEDGER, M_BLOB_IS, SPAN("\0\0\0\0\0"));
+    assert_true(x.status == 409 && says("its input is not kept"));
+    assert_int_equal(control("POST /api/v1/runs/" RUN "/repeat", ""), 0);
+    gives(dynbuf_span(&kind_bytes));
+    gives(SPAN("{\"text\":\"a b\"}"));
+    image_is("sha256:1111111111111111111111111111111111111111111111111111111111111111");
+    assert_true(x.status == 409 && says("which is not any more what it was")); /* and nothing was started */
+    assert_false(was_sent(SPAN("input.json")));
+    dynbuf_free(&kind_bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_result_that_fits_is_the_answer),
@@ -407,6 +572,8 @@ int main(void)
                                        cmocka_unit_test(who_leaves_ends_it),
                                        cmocka_unit_test(the_warden_ends_and_it_is_said),
                                        cmocka_unit_test(a_sandbox_is_not_left_when_nothing_can_be_asked),
-                                       cmocka_unit_test(a_reload_changes_what_comes)};
+                                       cmocka_unit_test(a_reload_changes_what_comes),
+                                       cmocka_unit_test(the_same_record_gives_the_same_output),
+                                       cmocka_unit_test(what_a_record_does_not_hold_is_said)};
     return cmocka_run_group_tests(tests, group_setup, no_kinds);
 }

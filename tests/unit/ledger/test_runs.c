@@ -165,6 +165,63 @@ static void so_many_are_kept_of_one_sandbox(void **state)
     assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='run'"), STORE_RUNS_MAX + 10);
 }
 
+static void a_task_is_one_record_and_what_it_was_made_of(void **state)
+{
+    struct dynbuf out;
+    struct digest d, other;
+    dynbuf_init(&out, STORE_BLOB_MAX + 1);
+    digest_of(SPAN("an input"), &d);
+    digest_of(SPAN("another"), &other);
+    assert_int_equal(store_blob_put(fix, SPAN("acme"), SPAN("an input")), 0);
+    assert_int_equal(store_task(fix, SPAN("acme"), SPAN("sb"), 3, SPAN("{\"task\":\"count\"}"), &id), 0);
+    commit();
+    assert_int_equal(fix_count("SELECT count(*) FROM run r JOIN audit a ON a.seq=r.begin_seq WHERE r.what='task' AND"
+                               " r.state='ended' AND r.begin_seq=r.end_seq AND r.generation=3 AND r.tenant='acme' AND"
+                               " json_extract(a.json,'$.about')='task'"
+                               " AND json_extract(a.json,'$.what.task')='count'"),
+                     1);
+    assert_int_equal(store_blob_get(fix, SPAN("acme"), &d, &out), 1);
+    assert_true(span_eq(dynbuf_span(&out), SPAN("an input")));
+    assert_int_equal(store_blob_get(fix, SPAN("other"), &d, &out), 0); /* nor does anybody learn that it is there */
+    assert_int_equal(store_blob_get(fix, SPAN("acme"), &other, &out), 0);
+    commit();
+    assert_int_equal(fix_count("SELECT count(*) FROM blob WHERE instr(sealed,'an input')>0"), 0);
+    assert_int_equal(fix_sql("UPDATE blob SET tenant='other'"), SQLITE_OK); /* whose it is is part of its seal */
+    assert_int_equal(store_blob_get(fix, SPAN("other"), &d, &out), 0);
+    dynbuf_free(&out);
+    commit();
+    assert_true(fix_chain() > 0);
+}
+
+static void so_many_bytes_are_kept_of_one_tenant(void **state)
+{
+    static uint8_t much[STORE_BLOB_MAX + 1];
+    struct dynbuf out;
+    struct digest first, last;
+    uint32_t n = STORE_BLOBS_MAX / STORE_BLOB_MAX + 2;
+    dynbuf_init(&out, STORE_BLOB_MAX + 1);
+    assert_int_equal(store_blob_put(fix, SPAN("neighbour"), SPAN("its own")), 0);
+    assert_int_equal(store_blob_put(fix, SPAN("acme"), span_of(much, sizeof(much))), 0); /* too large for one */
+    commit();
+    assert_int_equal(fix_count("SELECT count(*) FROM blob"), 1);
+    for (uint32_t i = 0; i < n; i++) {
+        memcpy(much, &i, sizeof(i));
+        fix_time(1);
+        assert_int_equal(store_blob_put(fix, SPAN("acme"), span_of(much, STORE_BLOB_MAX)), 0);
+        digest_of(span_of(much, STORE_BLOB_MAX), i == 0 ? &first : &last);
+        if (i % 64 == 0)
+            commit();
+    }
+    commit();
+    assert_true(fix_count("SELECT sum(size) FROM blob WHERE tenant='acme'") <= STORE_BLOBS_MAX);
+    assert_true(fix_count("SELECT count(*) FROM blob WHERE tenant='acme'") > n / 2);
+    assert_int_equal(fix_count("SELECT count(*) FROM blob WHERE tenant='neighbour'"), 1);
+    assert_int_equal(store_blob_get(fix, SPAN("acme"), &first, &out), 0); /* named longest ago */
+    assert_int_equal(store_blob_get(fix, SPAN("acme"), &last, &out), 1);
+    dynbuf_free(&out);
+    commit();
+}
+
 static void the_old_are_forgotten(void **state)
 {
     begin("sb", 1);
@@ -174,11 +231,15 @@ static void the_old_are_forgotten(void **state)
     assert_int_equal(store_tick(fix), 0);
     commit();
     assert_int_equal(fix_count("SELECT count(*) FROM run"), 2);
+    assert_int_equal(store_blob_put(fix, SPAN("acme"), SPAN("an input")), 0);
+    commit();
+    assert_int_equal(fix_count("SELECT count(*) FROM blob"), 1);
     fix_time(STORE_RUNS_AGE_MAX + 1);
     assert_int_equal(store_tick(fix), 0);
     commit();
     assert_int_equal(fix_count("SELECT count(*) FROM run WHERE state='running'"), 1); /* what runs is no old one */
     assert_int_equal(fix_count("SELECT count(*) FROM run"), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM blob"), 0);
 }
 
 static void of_long_words_the_first_are_kept_and_all_are_digested(void **state)
@@ -290,6 +351,8 @@ int main(void)
         FRESH(whose_end_nobody_can_tell_is_unknown),
         FRESH(what_becomes_of_a_sandbox_has_rows),
         FRESH(so_many_are_kept_of_one_sandbox),
+        FRESH(a_task_is_one_record_and_what_it_was_made_of),
+        FRESH(so_many_bytes_are_kept_of_one_tenant),
         FRESH(the_old_are_forgotten),
         FRESH(of_long_words_the_first_are_kept_and_all_are_digested),
         PEERS(it_is_in_the_store_when_the_warden_hears_of_it),

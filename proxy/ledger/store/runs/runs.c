@@ -286,15 +286,28 @@ int store_runs_unknown(struct store *s, const struct id *but, size_t n, const ch
 /* --- a sandbox around it ------------------------------------------------------------ */
 
 /* One record says it all, or it is begun by the last one. */
+static int add_named(struct store *s, const struct row_new *n, struct id *id)
+{
+    if (id_new(id) != 0)
+        return db_doom(&s->db, "the system has no randomness to give");
+    return add(s, n, id);
+}
+
 static int add_life(struct store *s, struct span what, struct span sandbox, struct span tenant, uint64_t generation,
                     bool runs)
 {
     struct id id;
-    if (id_new(&id) != 0)
-        return db_doom(&s->db, "the system has no randomness to give");
     const struct row_new n = {
         .what = what, .sandbox = sandbox, .tenant = tenant, .generation = generation, .runs = runs};
-    return add(s, &n, &id);
+    return add_named(s, &n, &id);
+}
+
+int store_task(struct store *s, struct span tenant, struct span sandbox, uint64_t generation, struct span json,
+               struct id *id)
+{
+    const struct row_new n = {
+        .what = SPAN("task"), .sandbox = sandbox, .tenant = tenant, .generation = generation, .runs = false};
+    return store_note(s, SPAN("desk"), SPAN("task"), json) == 0 ? add_named(s, &n, id) : -1;
 }
 
 int runs_generation(struct store *s, const struct wire_sandbox *b)

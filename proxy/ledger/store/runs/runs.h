@@ -5,8 +5,12 @@
 #include "common/runs/wire_run.h"
 #include "proxy/ledger/store/store_in.h"
 
-enum { STORE_RUNS_MAX = 1024 /* rows of one sandbox, but for what runs; the first are forgotten */ };
-#define STORE_RUNS_AGE_MAX (30ull * 24 * 3600 * 1000) /* and how long after their end */
+enum {
+    STORE_RUNS_MAX = 1024,             /* rows of one sandbox, but for what runs; the first are forgotten */
+    STORE_BLOB_MAX = 300 * 1024,       /* bytes that are kept by their digest; more are not kept ... */
+    STORE_BLOBS_MAX = 64 * 1024 * 1024 /* ... and of a tenant, with some for each; what was named longest ago goes */
+};
+#define STORE_RUNS_AGE_MAX (30ull * 24 * 3600 * 1000) /* after their end; of a blob: unnamed for so long */
 
 #define RUNS_UNHEARD "the warden or the ledger ended meanwhile, and its end was not told"
 
@@ -22,11 +26,21 @@ int store_run_life(struct store *s, struct span kind, struct span sandbox, uint6
 /* The policy that is in force from now on, as the parent noted it. */
 int store_run_policy(struct store *s, struct span json) MUSTCHECK;
 
+/* A task is over: the desk's note (ops.h) that says all of it, and its row, which *id names. */
+int store_task(struct store *s, struct span tenant, struct span sandbox, uint64_t generation, struct span json,
+               struct id *id) MUSTCHECK;
+/* Bytes of a tenant's, by their digest (schema_7.sql). Too many, or no key yet: they are not kept, and that is
+ * fine. */
+int store_blob_put(struct store *s, struct span tenant, struct span bytes) MUSTCHECK;
+/* 1, 0 they are not kept, -1. */
+int store_blob_get(struct store *s, struct span tenant, const struct digest *sha256, struct dynbuf *out) MUSTCHECK;
+
 /* For sandboxes.c, behind the record it has written: a generation begins; it is over; lost: nobody
  * told when, or how. */
 int runs_generation(struct store *s, const struct wire_sandbox *b) MUSTCHECK;
 int runs_over(struct store *s, const struct wire_sandbox *b, uint64_t generation, bool lost) MUSTCHECK;
 /* Forget the old. */
 int runs_sweep(struct store *s) MUSTCHECK;
+int blobs_sweep(struct store *s) MUSTCHECK;
 
 #endif
