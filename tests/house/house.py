@@ -115,16 +115,16 @@ def check_limits(top, paths):
             if not line.startswith("#")][1:]
     found = set()
     for path in paths:
-        if re.fullmatch(r"(proxy/(timeshare|(judge|front|lobby|carrier|ledger|keeper|resolver|fetcher|dock)/[\w/]+)|sandbox-shim/(warden|images|checkpoint)/\w+)\.h", path):
+        if re.fullmatch(r"(proxy/(timeshare|(judge|front|lobby|carrier|ledger|keeper|resolver|fetcher|dock)/[\w/]+)|sandbox-shim/(warden|images|checkpoint)/\w+|broker/(turn|store/[\w/]+|loop/\w+))\.h", path):
             found |= {(a or b, path) for a, b in BOUND.findall(open(os.path.join(top, path), encoding="utf-8").read())}
     for name, header in sorted(found ^ {(row[0], row[1]) for row in rows}):
         bad(header, f"{name} has no row in tests/limits.tsv, or the row no {name}")
     for name, header, whose, past, test in rows:
         file, _, function = test.partition(":")
         there = os.path.join(top, file)
-        if whose not in ("sandbox", "source", "message", "process", "config", "all") or not past:
+        if whose not in ("sandbox", "source", "tenant", "message", "process", "config", "all") or not past:
             bad("tests/limits.tsv", f"{name}: whose is it, and what is past it?")
-        elif whose in ("sandbox", "source") and not function:
+        elif whose in ("sandbox", "source", "tenant") and not function:
             bad("tests/limits.tsv", f"{name}: no test finds a neighbour served")
         elif function and not (os.path.exists(there) and f" {function}(void **state)" in open(there, encoding="utf-8").read()):
             bad("tests/limits.tsv", f"{name}: there is no {test}")

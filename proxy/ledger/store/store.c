@@ -41,7 +41,7 @@ struct store *store_open(const struct store_config *c, uint64_t wall_ms, uint64_
     arena_init(&s->arena, STORE_ARENA_MAX);
     dynbuf_init(&s->json, STORE_JSON_MAX);
     store_clock(s, wall_ms, boot_ms);
-    if (configure(s, c, e) != 0 || db_open(&s->db, c->path, c->max_pages, &fresh, e) != 0 ||
+    if (configure(s, c, e) != 0 || db_open(&s->db, &ledger_db, c->path, c->max_pages, &fresh, e) != 0 ||
         audit_resume(s, e) != 0 || recover_start(s, e) != 0)
         store_close(&s);
     else if (fresh && c->new_state)

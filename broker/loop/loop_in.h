@@ -1,0 +1,19 @@
+/* What the files of the loop share. */
+#ifndef BROKER_LOOP_LOOP_IN_H
+#define BROKER_LOOP_LOOP_IN_H
+
+#include "broker/loop/loop.h"
+
+/* One more action; never more than there is room for, since each call has at most one at a time. */
+void loop_act(struct loop_actions *out, struct loop_action a);
+/* What is known of a call, and so what is done. */
+void loop_known(struct loop *l, const struct loop_event *e, struct loop_actions *out);
+void loop_run(struct loop *l, uint64_t ord, struct loop_actions *out);
+void loop_ask(struct loop *l, uint64_t ord, struct loop_actions *out);
+void loop_settle(struct loop *l, uint64_t ord, enum call_end end, struct loop_actions *out);
+/* Of a checkpoint; false: it is none of ours. */
+bool loop_load(struct loop *l, struct span kept) MUSTCHECK;
+/* What all calls of the step are together; all zero: none. */
+struct digest loop_batch(const struct loop *l);
+
+#endif

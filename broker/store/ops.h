@@ -1,0 +1,52 @@
+/* What a backend of the store has to do: the functions of store.h, with their bounds already checked and what is made
+ * of a call, its key or a text in the log, already made. Only backends and store.c include this. */
+#ifndef BROKER_STORE_OPS_H
+#define BROKER_STORE_OPS_H
+
+#include "broker/store/store.h"
+
+enum { BSTORE_END_TEXT_MAX = 2048, BSTORE_WHY_MAX = 256 };
+
+struct bstore_ops {
+    void (*close)(struct bstore *s);
+    const char *(*why)(struct bstore *s);
+    enum bstore_result (*chat)(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
+    enum bstore_result (*claim)(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
+    enum bstore_result (*extend)(struct bstore *s, const struct claim *c, bool *cancelled);
+    enum bstore_result (*release)(struct bstore *s, const struct claim *c, uint64_t after_ms);
+    enum bstore_result (*load)(struct bstore *s, const struct claim *c, struct arena *a, struct bstore_turn *out);
+    enum bstore_result (*step)(struct bstore *s, const struct claim *c, uint64_t n, struct span kind,
+                               uint64_t *attempts);
+    enum bstore_result (*plan)(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p,
+                               const struct digest *key);
+    enum bstore_result (*stricter)(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
+                                   enum call_class class);
+    enum bstore_result (*call)(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
+                               const struct bstore_settled *how);
+    enum bstore_result (*settle)(struct bstore *s, const struct claim *c, uint64_t n,
+                                 const struct bstore_settle *what);
+    enum bstore_result (*log)(struct bstore *s, const struct claim *c, const struct bstore_event *event, size_t n,
+                              uint64_t *seq);
+    enum bstore_result (*finish)(struct bstore *s, const struct claim *c, enum turn_end end, struct span why);
+    enum bstore_result (*cancel)(struct bstore *s, struct span tenant, const struct id *turn);
+    enum bstore_result (*turn)(struct bstore *s, struct span tenant, const struct id *turn, struct arena *a,
+                               struct bstore_turn_row *out);
+    enum bstore_result (*events)(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t epoch,
+                                 uint64_t after, struct arena *a, struct bstore_log *out);
+    enum bstore_result (*messages)(struct bstore *s, struct span tenant, const struct id *conversation,
+                                   uint64_t after, struct arena *a, struct bstore_messages *out);
+    enum bstore_result (*sweep)(struct bstore *s);
+};
+
+static inline struct span claim_tenant(const struct claim *c)
+{
+    return span_of(c->tenant, c->tenant_n);
+}
+
+/* The event of a turn that is over: its type, and its body in text (BSTORE_END_TEXT_MAX bytes). */
+struct bstore_event bstore_end_event(const struct id *turn, enum turn_end end, struct span why, char *text);
+/* Of a turn on the queue, and of a step that is begun once more. */
+struct bstore_event bstore_queued_event(const struct id *turn, uint64_t message, char *text);
+struct bstore_event bstore_again_event(const struct id *turn, uint64_t step, uint64_t attempt, char *text);
+
+#endif

@@ -1,0 +1,89 @@
+/* Every statement of the broker's store in SQLite, once. Parameters are numbered as in the text; ?1 is the tenant,
+ * but for what is looked for over all of them. */
+#ifndef BROKER_STORE_SQLITE_SQL_H
+#define BROKER_STORE_SQLITE_SQL_H
+
+/* clang-format off */
+#define SQL_OPEN "('queued','running')"
+#define SQL_STATEMENTS(X) \
+    X(TENANT_ADD, "INSERT INTO tenant(tenant,served,conversations,open,keys) VALUES(?1,0,0,0,0) ON CONFLICT DO NOTHING") \
+    X(TENANT_GET, "SELECT conversations,open,keys FROM tenant WHERE tenant=?1") \
+    X(TENANT_COUNT, "UPDATE tenant SET conversations=conversations+?2,open=open+?3,keys=keys+?4 WHERE tenant=?1") \
+    X(TENANT_SERVED, "UPDATE tenant SET served=1+(SELECT max(served) FROM tenant) WHERE tenant=?1") \
+    X(KEY_GET, "SELECT request,conversation,turn,log_epoch,log_seq FROM chat_key WHERE tenant=?1 AND key=?2") \
+    X(KEY_ADD, "INSERT INTO chat_key(tenant,key,request,conversation,turn,log_epoch,log_seq,at_ms)" \
+        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)") \
+    X(KEYS_OLD, "DELETE FROM chat_key WHERE at_ms<=?1") \
+    X(KEYS_COUNT, "UPDATE tenant SET keys=(SELECT count(*) FROM chat_key c WHERE c.tenant=tenant.tenant) WHERE keys>0") \
+    X(CONVERSATION_ADD, "INSERT INTO conversation(tenant,id,phase,created_ms,changed_ms,turns,messages,log_epoch," \
+        "log_first,log_next,log_bytes) VALUES(?1,?2,'coding',?3,?3,0,0,1,1,1,0)") \
+    X(CONVERSATION_GET, "SELECT log_epoch,log_first,log_next FROM conversation WHERE tenant=?1 AND id=?2") \
+    X(CONVERSATION_TURN, "UPDATE conversation SET turns=turns+1,changed_ms=?3 WHERE tenant=?1 AND id=?2" \
+        " RETURNING turns") \
+    X(CONVERSATION_MESSAGE, "UPDATE conversation SET messages=messages+1 WHERE tenant=?1 AND id=?2 RETURNING messages") \
+    X(CONVERSATION_PHASE, "UPDATE conversation SET phase=?3 WHERE tenant=?1 AND id=?2") \
+    X(CONVERSATION_OPEN, "SELECT count(*) FROM turn INDEXED BY turn_talk WHERE tenant=?1 AND conversation=?2 AND state IN " SQL_OPEN) \
+    X(LOG_TAKE, "UPDATE conversation SET log_next=log_next+?3,log_bytes=log_bytes+?4,changed_ms=?5" \
+        " WHERE tenant=?1 AND id=?2 RETURNING log_first,log_next,log_bytes") \
+    X(LOG_ADD, "INSERT INTO display(tenant,conversation,seq,turn,epoch,type,body,at_ms) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)") \
+    X(LOG_CUT, "DELETE FROM display WHERE tenant=?1 AND conversation=?2 AND seq<?3") \
+    X(LOG_FIRST, "UPDATE conversation SET log_first=?3,log_bytes=(SELECT coalesce(sum(length(body)),0) FROM display" \
+        " WHERE tenant=?1 AND conversation=?2) WHERE tenant=?1 AND id=?2 RETURNING log_bytes") \
+    X(TURN_ADD, "INSERT INTO turn(tenant,id,conversation,nth,state,ready_ms,created_ms,steps_max,tokens_max,cost_max," \
+        "wall_max_ms,same_max) VALUES(?1,?2,?3,?4,'queued',?5,?5,?6,?7,?8,?9,?10)") \
+    X(CLAIM_NEXT, "SELECT t.tenant,t.id,t.conversation,t.state,t.lost FROM tenant k CROSS JOIN turn t ON t.tenant=k.tenant" \
+        " WHERE k.open>0 AND t.state IN " SQL_OPEN " AND t.ready_ms<=?1 AND (t.state='queued' OR t.claimed_until<=?1)" \
+        " AND NOT EXISTS (SELECT 1 FROM turn u WHERE u.tenant=t.tenant AND u.conversation=t.conversation" \
+        " AND u.state IN " SQL_OPEN " AND u.nth<t.nth) ORDER BY k.served,t.ready_ms,t.created_ms LIMIT 1") \
+    X(CLAIM_TAKE, "UPDATE turn SET state='running',epoch=epoch+1,worker=?3,claimed_until=?4+?5,claim_ms=?5,lost=?6," \
+        "started_ms=coalesce(started_ms,?4) WHERE tenant=?1 AND id=?2 RETURNING epoch") \
+    X(FENCE, "UPDATE turn SET claimed_until=?5+claim_ms WHERE tenant=?1 AND id=?2 AND epoch=?3 AND worker=?4" \
+        " AND state='running' AND claimed_until>?5 AND conversation=?6 RETURNING cancelled") \
+    X(TURN_RELEASE, "UPDATE turn SET state='queued',ready_ms=?3,worker='',claimed_until=0 WHERE tenant=?1 AND id=?2") \
+    X(TURN_END, "UPDATE turn SET state=?3,ending=?4,why=?5,ended_ms=?6 WHERE tenant=?1 AND id=?2") \
+    X(TURN_CANCEL, "UPDATE turn SET cancelled=1 WHERE tenant=?1 AND id=?2 AND state IN " SQL_OPEN \
+        " RETURNING epoch,conversation") \
+    X(TURN_GET, "SELECT conversation,state,ending,why,steps,tokens,cost FROM turn WHERE tenant=?1 AND id=?2") \
+    X(TURN_USED, "UPDATE turn SET tokens=tokens+?3,cost=cost+?4 WHERE tenant=?1 AND id=?2") \
+    X(TURN_STEP, "UPDATE turn SET steps=steps+1,lost=0 WHERE tenant=?1 AND id=?2") \
+    X(LOAD_TURN, "SELECT started_ms,lost,cancelled,steps_max,tokens_max,cost_max,wall_max_ms,same_max,steps,tokens,cost" \
+        " FROM turn WHERE tenant=?1 AND id=?2") \
+    X(LOAD_SETTLED, "SELECT message_state,filesystem_state_ref,execution_state,effect_log,n FROM step WHERE tenant=?1" \
+        " AND turn=?2 AND state='settled' ORDER BY n DESC LIMIT 1") \
+    X(LOAD_BEFORE, "SELECT s.message_state,s.filesystem_state_ref FROM turn now JOIN turn t ON t.tenant=now.tenant" \
+        " AND t.conversation=now.conversation AND t.nth<now.nth JOIN step s ON s.tenant=t.tenant AND s.turn=t.id" \
+        " AND s.state='settled' WHERE now.tenant=?1 AND now.id=?2 ORDER BY t.nth DESC,s.n DESC LIMIT 1") \
+    X(LOAD_OPEN, "SELECT n,attempts,state,answer FROM step WHERE tenant=?1 AND turn=?2 AND state<>'settled'" \
+        " ORDER BY n DESC LIMIT 1") \
+    X(LOAD_CALLS, "SELECT tool,args,class,key,ending,result,effect FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3" \
+        " ORDER BY ord") \
+    X(STEP_GET, "SELECT state,answer FROM step WHERE tenant=?1 AND turn=?2 AND n=?3") \
+    X(STEP_NEXT, "SELECT steps+1 FROM turn WHERE tenant=?1 AND id=?2") \
+    X(STEP_ADD, "INSERT INTO step(tenant,turn,n,state,kind,attempts,began_ms) VALUES(?1,?2,?3,'open',?4,1,?5)") \
+    X(STEP_AGAIN, "UPDATE step SET attempts=attempts+1 WHERE tenant=?1 AND turn=?2 AND n=?3 RETURNING attempts") \
+    X(STEP_PLAN, "UPDATE step SET state='planned',answer=?4 WHERE tenant=?1 AND turn=?2 AND n=?3 AND state='open'") \
+    X(STEP_SETTLE, "UPDATE step SET state='settled',ended_ms=?4,message_state=?5,filesystem_state_ref=?6," \
+        "execution_state=?7,effect_log=?8 WHERE tenant=?1 AND turn=?2 AND n=?3 AND state<>'settled'") \
+    X(CALL_ADD, "INSERT INTO tool_call(tenant,turn,step,ord,tool,args,class,key,ending,intent_ms)" \
+        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,'open',?9)") \
+    X(CALL_GET, "SELECT ending,result,effect FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3 AND ord=?4") \
+    X(CALL_KEYS, "SELECT key FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3 ORDER BY ord") \
+    X(CALL_STRICTER, "UPDATE tool_call SET class=min(class,?5) WHERE tenant=?1 AND turn=?2 AND step=?3 AND ord=?4") \
+    X(CALL_SETTLE, "UPDATE tool_call SET ending=?5,result=?6,effect=?7,settled_ms=?8 WHERE tenant=?1 AND turn=?2" \
+        " AND step=?3 AND ord=?4 AND ending='open'") \
+    X(CALLS_OPEN, "SELECT count(*) FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3 AND ending='open'") \
+    X(MESSAGE_ADD, "INSERT INTO message(tenant,conversation,seq,turn,role,body) VALUES(?1,?2,?3,?4,?5,?6)") \
+    X(MESSAGES, "SELECT seq,turn,role,body FROM message WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
+        " LIMIT ?4") \
+    X(EVENTS, "SELECT seq,turn,epoch,type,body FROM display WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
+        " LIMIT ?4")
+/* clang-format on */
+
+enum sql_id {
+#define X(name, sql) SQL_##name,
+    SQL_STATEMENTS(X)
+#undef X
+        SQL_COUNT
+};
+
+#endif

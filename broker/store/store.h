@@ -1,0 +1,195 @@
+/* The broker's store as the broker sees it, whatever database is below. Each function is one transaction by itself.
+ * Spans that come back live in the arena that was given. What a worker changes needs a claim that still stands. */
+#ifndef BROKER_STORE_STORE_H
+#define BROKER_STORE_STORE_H
+
+#include "broker/turn.h"
+#include "common/arena.h"
+#include "common/err.h"
+
+enum {
+    BSTORE_NAME_MAX = 128,              /* bytes of a tenant, a tool, a kind, a role, a type */
+    BSTORE_KEY_MAX = 255,               /* of an idempotency key of POST /chat */
+    BSTORE_BODY_MAX = 1024 * 1024,      /* of a message, an answer, arguments, a result, each part of a checkpoint */
+    BSTORE_REF_MAX = 1024,              /* of what names something that lies elsewhere */
+    BSTORE_EVENT_MAX = 64 * 1024,       /* of one event of the log */
+    BSTORE_EVENTS_MAX = 256,            /* events written at once */
+    BSTORE_MESSAGES_MAX = 128,          /* messages written at once */
+    BSTORE_CONVERSATIONS_EACH = 200000, /* of a tenant */
+    BSTORE_TURNS_EACH = 1024,           /* of a tenant, not ended yet */
+    BSTORE_TALK_MAX = 16,               /* of a conversation, not ended yet */
+    BSTORE_KEYS_EACH = 65536,           /* idempotency keys of a tenant that are remembered */
+    BSTORE_LOG_MAX = 20000,             /* events of a conversation */
+    BSTORE_LOG_BYTES_MAX = 32 << 20,    /* and their bytes */
+    BSTORE_READ_MAX = 256,              /* rows of one answer */
+    BSTORE_READ_BYTES_MAX = 4 << 20,    /* after the row that reaches it, no more */
+    BSTORE_LOST_MAX = 2,                /* workers that end at one step, and the turn is set aside */
+};
+/* How long a key is remembered, how long a claim may be, in ms. */
+#define BSTORE_KEY_AGE_MAX UINT64_C(86400000)
+#define BSTORE_CLAIM_MAX   UINT64_C(600000)
+
+enum bstore_result {
+    BS_FAIL = 0, /* the database said no; bstore_why. Nothing is changed */
+    BS_OK,
+    BS_AGAIN,    /* the same was done before; nothing is changed, and what came of it is told */
+    BS_NONE,     /* there is none, or it is another tenant's */
+    BS_FENCED,   /* the claim does not stand any more: stop */
+    BS_CONFLICT, /* it is not what was said before, or not the time for it */
+    BS_FULL,     /* over a bound */
+    BS_LOST      /* the log has nothing there any more: begin again from its state */
+};
+
+/* A worker's right to change a turn, until its time is over. */
+struct claim {
+    char tenant[BSTORE_NAME_MAX + 1]; /* as bytes: tenant_n of them */
+    size_t tenant_n;
+    struct id turn, conversation, worker;
+    uint64_t epoch;
+};
+
+struct bstore_chat {
+    struct span tenant, key; /* key: empty, none */
+    struct digest request;   /* what the key stands for */
+    struct id conversation;  /* none: a new one */
+    struct span body;        /* the person's message, JSON */
+    struct budget budget;
+};
+struct bstore_chatted {
+    struct id conversation, turn;
+    uint64_t log_epoch, log_seq; /* of the last event before the turn's own */
+};
+
+struct bstore_event {
+    struct span type, body; /* body: JSON */
+};
+struct bstore_message {
+    struct span role, body;
+};
+struct bstore_call {
+    struct span tool, args;
+    enum call_class class;
+};
+/* The answer of the model that a step got, with the calls in it. */
+struct bstore_plan {
+    struct span answer;
+    struct used used; /* for it; steps is not looked at */
+    const struct bstore_call *call;
+    size_t n; /* at most TURN_CALLS_MAX */
+};
+struct bstore_settled {
+    enum call_end end;
+    struct span result, effect; /* effect: how the gateway's record calls it, or empty */
+};
+/* What a turn goes on from. */
+struct bstore_checkpoint {
+    struct span message_state, filesystem_state_ref, execution_state, effect_log;
+};
+struct bstore_settle {
+    struct bstore_checkpoint checkpoint;
+    struct span phase; /* coding, building, deploying, completed; empty: as it was */
+    const struct bstore_message *message;
+    size_t messages;
+    const struct bstore_event *event;
+    size_t events;
+};
+
+struct bstore_found_call {
+    struct bstore_call call;
+    struct digest key;
+    struct bstore_settled settled; /* CALL_OPEN: not yet */
+};
+/* A turn as it was left. */
+struct bstore_turn {
+    uint64_t now_ms, started_ms, lost;
+    bool cancelled;
+    struct budget budget;
+    struct used used;
+    uint64_t settled; /* the number of the last settled step; 0: none */
+    struct bstore_checkpoint checkpoint;
+    uint64_t open; /* the number of a step that is not settled; 0: none */
+    uint64_t attempts;
+    bool planned;
+    struct span answer;
+    struct bstore_found_call *call;
+    size_t calls;
+};
+
+struct bstore_read_event {
+    uint64_t seq, turn_epoch;
+    struct id turn;
+    struct span type, body;
+};
+struct bstore_log {
+    uint64_t epoch, first, next; /* seqs first .. next - 1 are there */
+    struct bstore_read_event *event;
+    size_t n;
+    bool busy; /* a turn of it has not ended */
+};
+struct bstore_read_message {
+    uint64_t seq;
+    struct id turn;
+    struct span role, body;
+};
+struct bstore_messages {
+    struct bstore_read_message *message;
+    size_t n;
+};
+struct bstore_turn_row {
+    struct id conversation;
+    struct span state; /* queued, running, done, aside */
+    enum turn_end end;
+    struct span why;
+    struct used used;
+};
+
+struct bstore {
+    const struct bstore_ops *ops;
+};
+
+/* Who opens a store closes it here; *s is NULL after. */
+void bstore_close(struct bstore **s);
+/* Why it said BS_FAIL; until the next call. */
+const char *bstore_why(struct bstore *s);
+
+#define BSTORE_CALL enum bstore_result MUSTCHECK
+/* A message of a person: a turn of it on the queue. BS_AGAIN: the key had the same request. */
+BSTORE_CALL bstore_chat(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
+/* The next turn that may run, for ms; BS_NONE: there is none now. */
+BSTORE_CALL bstore_claim(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
+BSTORE_CALL bstore_extend(struct bstore *s, const struct claim *c);
+/* Give it back, for somebody to take in so many ms: no worker was lost. */
+BSTORE_CALL bstore_release(struct bstore *s, const struct claim *c, uint64_t after_ms);
+BSTORE_CALL bstore_load(struct bstore *s, const struct claim *c, struct arena *a, struct bstore_turn *out);
+/* Step n, which follows the last settled one; BS_AGAIN: it was begun before, by *attempts of this one too.
+ * BS_CONFLICT: it has its calls, or is not the next. */
+BSTORE_CALL bstore_step(struct bstore *s, const struct claim *c, uint64_t n, struct span kind, uint64_t *attempts);
+/* Before any of its calls runs. BS_AGAIN: as it was planned before. */
+BSTORE_CALL bstore_plan(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p);
+/* A call's class may only become stricter; a laxer one changes nothing. */
+BSTORE_CALL bstore_class(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord, enum call_class class);
+/* BS_AGAIN: settled so before; BS_CONFLICT: otherwise. */
+BSTORE_CALL bstore_call(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
+                        const struct bstore_settled *how);
+/* The step, its checkpoint, its messages and events. BS_CONFLICT: a call of it is open, or it is not begun. */
+BSTORE_CALL bstore_settle(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_settle *what);
+/* What a reader sees of this attempt, many at once. *seq: of the last. */
+BSTORE_CALL bstore_log(struct bstore *s, const struct claim *c, const struct bstore_event *event, size_t n,
+                       uint64_t *seq);
+/* The turn is over; the log says so. BS_CONFLICT: a step of it has calls that are open. */
+BSTORE_CALL bstore_finish(struct bstore *s, const struct claim *c, enum turn_end end, struct span why);
+/* A turn that nobody has begun ends at once; one that runs is told (bstore_load, bstore_cancelled). */
+BSTORE_CALL bstore_cancel(struct bstore *s, struct span tenant, const struct id *turn);
+/* BS_OK with *cancelled; the claim is extended. */
+BSTORE_CALL bstore_cancelled(struct bstore *s, const struct claim *c, bool *cancelled);
+BSTORE_CALL bstore_turn(struct bstore *s, struct span tenant, const struct id *turn, struct arena *a,
+                        struct bstore_turn_row *out);
+/* Events after one, of this epoch of the log; epoch 0: from the first that is there. */
+BSTORE_CALL bstore_events(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t epoch,
+                          uint64_t after, struct arena *a, struct bstore_log *out);
+BSTORE_CALL bstore_messages(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
+                            struct arena *a, struct bstore_messages *out);
+/* Forget keys that are old. */
+BSTORE_CALL bstore_sweep(struct bstore *s);
+
+#endif

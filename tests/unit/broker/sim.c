@@ -1,0 +1,440 @@
+#include "tests/unit/broker/sim.h"
+
+#include <sqlite3.h>
+
+enum { PENDING_MAX = 256, TICKS_MAX = 400000, KINDS = 6 };
+
+struct worker {
+    bool busy;
+    unsigned life, turn;
+    struct claim claim;
+    struct loop loop;
+    struct loop_action todo[PENDING_MAX];
+    size_t n;
+    struct bstore_call call[TURN_CALLS_MAX + 1]; /* of the answer that is being written down */
+    struct loop_asked asked[TURN_CALLS_MAX + 1];
+    char args[SIM_CALLS][32];
+    struct used used;
+};
+
+static struct worker workers[SIM_WORKERS];
+static struct bstore_chatted turns[SIM_TURNS];
+static enum fault fault;
+static struct sim_stats *stats;
+static const char *wrong;
+
+static uint64_t now_of(void *arg)
+{
+    (void)arg;
+    return ++fix_now;
+}
+
+static void violated(const char *what)
+{
+    if (wrong == NULL)
+        wrong = what;
+}
+
+static void trace(uint64_t a, uint64_t b)
+{
+    stats->trace = (stats->trace ^ (a * 1000003 + b)) * 0x100000001b3ull;
+}
+
+static const char *tenant_of(unsigned turn)
+{
+    return turn % 2 ? "acme" : "other";
+}
+
+/* A turn of each sort: most end by themselves; one asks for the same for ever, one's model is silent, one asks for
+ * too much at once. */
+enum sort { SORT_PLAIN = 0, SORT_SAME, SORT_SILENT, SORT_GREEDY };
+static enum sort sort_of(unsigned turn)
+{
+    static const enum sort sorts[KINDS] = {SORT_PLAIN, SORT_PLAIN, SORT_SAME, SORT_PLAIN, SORT_SILENT, SORT_GREEDY};
+    return sorts[turn % KINDS];
+}
+
+static void drop(struct worker *w)
+{
+    w->busy = false;
+    w->life++;
+    w->n = 0;
+}
+
+static void tell(struct worker *w, struct loop_event e)
+{
+    struct loop_actions out;
+    e.now_ms = fix_now;
+    trace(e.heard, e.ord);
+    bool waited = loop_hear(&w->loop, &e, &out);
+    for (size_t i = 0; waited && i < out.n; i++) {
+        if (out.a[i].what == DO_NOT_THINK)
+            w->n = 0;
+        else if (w->n < PENDING_MAX)
+            w->todo[w->n++] = out.a[i];
+        else
+            violated("more to do than there is room for");
+    }
+    if (w->loop.state == LOOP_OVER || (w->loop.state == LOOP_STOPPED && w->n == 0))
+        drop(w);
+}
+
+/* What the store said; now and then its answer is lost, though it was done. False: the worker has nothing to do here
+ * any more. */
+static bool passed(struct worker *w, enum bstore_result r)
+{
+    trace(100 + r, w->turn);
+    if (r == BS_FENCED) {
+        stats->fenced++;
+        if (fault == FAULT_NO_FENCE)
+            return true;
+    } else if (r == BS_CONFLICT || r == BS_NONE || r == BS_FULL || r == BS_LOST) {
+        violated("the store says that this cannot be");
+    } else if (r != BS_FAIL && world_pick(150) == 0) {
+        stats->lost_answers++;
+        r = BS_FAIL;
+    }
+    if (r == BS_OK || r == BS_AGAIN)
+        return true;
+    tell(w, (struct loop_event){.heard = r == BS_FENCED ? HEARD_FENCED : HEARD_FAILED});
+    return false;
+}
+
+/* --- what the loop asks for ------------------------------------------------------------ */
+
+static void think(struct worker *w, uint64_t step)
+{
+    enum sort sort = sort_of(w->turn);
+    uint64_t n = sort == SORT_GREEDY ? TURN_CALLS_MAX + 1 : sort == SORT_SAME ? 2 : world_pick(SIM_CALLS + 1);
+    if (sort == SORT_SILENT || world_pick(12) == 0) {
+        tell(w, (struct loop_event){
+                    .heard = HEARD_NO_ANSWER, .retry = world_pick(40) != 0, .after_ms = world_pick(500)});
+        return;
+    }
+    for (uint64_t i = 0; i < n && i < SIM_CALLS; i++) {
+        snprintf(w->args[i], sizeof(w->args[i]), "{\"n\":%u}", sort == SORT_SAME ? 1 : (unsigned)(step * 10 + i));
+        enum call_class class = sort == SORT_SAME ? (enum call_class)i : (enum call_class)world_pick(CALL_CLASSES);
+        w->call[i] = (struct bstore_call){SPAN("tool"), span_str(w->args[i]), class};
+        w->asked[i].class = fault == FAULT_LAX ? CALL_IDEMPOTENT : class;
+        loop_call_digest(w->call[i].tool, w->call[i].args, &w->asked[i].what);
+    }
+    w->used = (struct used){0, 1 + world_pick(9), 1};
+    tell(w, (struct loop_event){.heard = HEARD_ANSWER, .asked = w->asked, .n = n, .used = w->used});
+}
+
+static void plan(struct worker *w, const struct loop_action *a)
+{
+    struct bstore_call declared[SIM_CALLS];
+    struct bstore_plan p = {SPAN("answer"), w->used, declared, a->n};
+    for (size_t i = 0; i < a->n; i++) {
+        declared[i] = w->call[i];
+        declared[i].class = w->asked[i].class;
+    }
+    enum bstore_result r = bstore_plan(fix, &w->claim, a->step, &p);
+    for (size_t i = 0; r == BS_OK && i < a->n; i++) {
+        struct op *o = &world_op[w->turn][a->step][i];
+        *o = (struct op){.planned = true, .command = world_pick(3) == 0, .class = w->call[i].class};
+        call_key(&w->claim.turn, a->step, i, w->call[i].tool, w->call[i].args, &o->key);
+    }
+    if (passed(w, r))
+        tell(w, (struct loop_event){.heard = HEARD_PLANNED});
+}
+
+static void run(struct worker *w, const struct loop_action *a)
+{
+    struct digest key = world_op[w->turn][a->step][a->ord].key;
+    if (fault == FAULT_FRESH_KEY)
+        key.b[0] = (uint8_t)world_pick(256);
+    world_fly(w->turn, a->step, a->ord, w->claim.epoch, &key, (unsigned)(w - workers), w->life);
+}
+
+static void told(struct op *o, enum call_end end)
+{
+    if (o->told != CALL_OPEN && o->told != end)
+        violated("a call was settled twice");
+    o->told = end;
+    stats->unknown += end == CALL_UNKNOWN;
+}
+
+static void settle(struct worker *w, const struct loop_action *a)
+{
+    struct bstore_settled how = {a->end, span_str(call_end_name(a->end)), SPAN_NONE};
+    enum bstore_result r = BS_OK;
+    if (fault != FAULT_FORGET || world_pick(4) != 0)
+        r = bstore_call(fix, &w->claim, a->step, a->ord, &how);
+    if (r == BS_OK || r == BS_AGAIN || (r == BS_FENCED && fault == FAULT_NO_FENCE))
+        told(&world_op[w->turn][a->step][a->ord], a->end);
+    if (passed(w, r))
+        tell(w, (struct loop_event){.heard = HEARD_SETTLED, .ord = a->ord});
+}
+
+static void checkpoint(struct worker *w, const struct loop_action *a)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, LOOP_KEPT_MAX);
+    loop_save(&w->loop, &b);
+    assert_true(dynbuf_ok(&b));
+    const struct bstore_event e = {SPAN("step.settled"), SPAN("{}")};
+    const struct bstore_settle s = {
+        .checkpoint = {.execution_state = fault == FAULT_NO_MEMORY ? SPAN_NONE : dynbuf_span(&b)},
+        .event = &e,
+        .events = 1};
+    stats->steps++;
+    enum bstore_result r = bstore_settle(fix, &w->claim, a->step, &s);
+    dynbuf_free(&b);
+    if (passed(w, r))
+        tell(w, (struct loop_event){.heard = HEARD_STEP});
+}
+
+static void known(struct worker *w, const struct loop_action *a)
+{
+    struct loop_event e = {.heard = HEARD_KNOWN, .ord = a->ord, .known = KNOWN_NOT_SENT};
+    stats->asked++;
+    if (fault != FAULT_BLIND)
+        e.known = world_ask(w->turn, a->step, a->ord, &e.end);
+    tell(w, e);
+}
+
+static void looked(struct worker *w, const struct loop_action *a)
+{
+    struct loop_event e = {.heard = HEARD_LOOKED, .ord = a->ord};
+    e.known = world_look(w->turn, a->step, a->ord, &e.end);
+    tell(w, e);
+}
+
+static void act(struct worker *w, const struct loop_action *a)
+{
+    uint64_t attempts = 0;
+    trace(200 + a->what, a->ord);
+    switch (a->what) {
+    case DO_REVOKE:
+        if (fault != FAULT_NO_REVOKE)
+            world_revoke(w->turn, w->claim.epoch - 1);
+        tell(w, (struct loop_event){.heard = HEARD_REVOKED});
+        break;
+    case DO_BEGIN:
+        if (passed(w, bstore_step(fix, &w->claim, a->step, SPAN("model"), &attempts)))
+            tell(w, (struct loop_event){.heard = HEARD_BEGUN, .attempts = attempts});
+        break;
+    case DO_THINK: think(w, a->step); break;
+    case DO_PLAN: plan(w, a); break;
+    case DO_RUN: run(w, a); break;
+    case DO_ABORT: world_abort(w->turn, a->step, a->ord); break;
+    case DO_WAIT:
+        if (!world_wait(w->turn, a->step, a->ord, (unsigned)(w - workers), w->life))
+            tell(w, (struct loop_event){.heard = HEARD_DONE, .ord = a->ord, .end = CALL_UNKNOWN});
+        break;
+    case DO_ASK: known(w, a); break;
+    case DO_LOOK: looked(w, a); break;
+    case DO_SETTLE: settle(w, a); break;
+    case DO_CHECKPOINT: checkpoint(w, a); break;
+    case DO_FINISH:
+        if (passed(w, bstore_finish(fix, &w->claim, a->turn, SPAN_NONE)))
+            tell(w, (struct loop_event){.heard = HEARD_ENDED});
+        break;
+    case DO_GIVE_BACK:
+        if (passed(w, bstore_release(fix, &w->claim, a->after_ms)))
+            drop(w);
+        break;
+    case DO_NOTHING:
+    case DO_NOT_THINK:
+    default: violated("it asks for what nobody does");
+    }
+}
+
+/* --- workers ----------------------------------------------------------------------------- */
+
+static void found(struct worker *w, const struct bstore_turn *t)
+{
+    struct loop_asked asked[TURN_CALLS_MAX];
+    enum call_end ends[TURN_CALLS_MAX];
+    struct loop_actions out;
+    const struct loop_found f = {.epoch = w->claim.epoch,
+                                 .now_ms = fix_now,
+                                 .started_ms = t->started_ms,
+                                 .settled = t->settled,
+                                 .attempts = t->attempts,
+                                 .cancelled = t->cancelled,
+                                 .planned = t->planned,
+                                 .budget = t->budget,
+                                 .used = t->used,
+                                 .kept = t->checkpoint.execution_state,
+                                 .asked = asked,
+                                 .end = ends,
+                                 .n = t->calls};
+    for (size_t i = 0; i < t->calls; i++) {
+        struct op *o = &world_op[w->turn][t->open][i];
+        asked[i].class = t->call[i].call.class;
+        loop_call_digest(t->call[i].call.tool, t->call[i].call.args, &asked[i].what);
+        ends[i] = t->call[i].settled.end;
+        if (memcmp(o->key.b, t->call[i].key.b, DIGEST_BYTES) != 0)
+            violated("a key is not what it was");
+        if (o->told != CALL_OPEN && o->told != ends[i])
+            violated("a settlement was lost");
+        if (ends[i] != CALL_OPEN)
+            told(o, ends[i]);
+    }
+    loop_begin(&w->loop, &f, &out);
+    for (size_t i = 0; i < out.n; i++)
+        w->todo[w->n++] = out.a[i];
+}
+
+static void take(struct worker *w)
+{
+    struct id id = fix_id((unsigned)(w - workers) + 1);
+    struct bstore_turn t;
+    if (bstore_claim(fix, &id, SIM_CLAIM, &w->claim) != BS_OK)
+        return;
+    w->busy = true;
+    w->n = 0;
+    for (w->turn = 0; w->turn < SIM_TURNS && !id_eq(&turns[w->turn].turn, &w->claim.turn);)
+        w->turn++;
+    assert_true(w->turn < SIM_TURNS);
+    trace(300, w->turn);
+    arena_free(&fix_arena);
+    if (bstore_load(fix, &w->claim, &fix_arena, &t) == BS_OK)
+        found(w, &t);
+    else
+        drop(w);
+}
+
+static void beat(struct worker *w)
+{
+    bool cancelled;
+    if (!passed(w, bstore_cancelled(fix, &w->claim, &cancelled)))
+        return;
+    tell(w, (struct loop_event){.heard = HEARD_TICK});
+    if (cancelled && w->busy)
+        tell(w, (struct loop_event){.heard = HEARD_CANCEL});
+}
+
+static void works(struct worker *w)
+{
+    if (!w->busy) {
+        take(w);
+    } else if (w->n == 0) {
+        beat(w);
+    } else { /* in any order */
+        size_t i = world_pick(w->n);
+        struct loop_action a = w->todo[i];
+        w->todo[i] = w->todo[--w->n];
+        act(w, &a);
+    }
+}
+
+static void tick(void)
+{
+    struct world_word word;
+    struct worker *w = &workers[world_pick(SIM_WORKERS)];
+    uint64_t chance = world_pick(1000);
+    fix_now += world_pick(20);
+    if (chance < 4) {
+        stats->crashes += w->busy;
+        trace(400, (uint64_t)(w - workers));
+        drop(w);
+    } else if (chance < 6) {
+        fix_now += SIM_CLAIM; /* all of them sleep, and come back too late */
+    } else if (chance < 8) {
+        unsigned i = (unsigned)world_pick(SIM_TURNS);
+        if (world_pick(4) == 0 && bstore_cancel(fix, span_str(tenant_of(i)), &turns[i].turn) == BS_FAIL)
+            violated("it cannot be cancelled");
+    } else if (chance < 500) {
+        if (!world_turns(&word))
+            return;
+        w = &workers[word.worker];
+        if (w->busy && w->life == word.life && w->turn == word.turn && w->loop.step == word.step)
+            tell(w, (struct loop_event){.heard = HEARD_DONE, .ord = word.ord, .end = word.end});
+    } else {
+        works(w);
+    }
+}
+
+/* --- was it all right? --------------------------------------------------------------------- */
+
+static void check_op(const struct op *o)
+{
+    stats->effects += o->effects;
+    if (o->effects > 1)
+        violated(o->class == CALL_UNSAFE ? "an unsafe effect was there twice" : "an effect was there twice");
+    if (o->told == CALL_DONE && o->effects == 0 && o->reads == 0)
+        violated("what was told as done was never done");
+    if (o->told == CALL_NOT_RUN && o->effects)
+        violated("what was told as not run was done");
+}
+
+static int number(const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *q = NULL;
+    int n = -1;
+    if (sqlite3_open(fix_path, &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK &&
+        sqlite3_step(q) == SQLITE_ROW)
+        n = sqlite3_column_int(q, 0);
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+    return n;
+}
+
+static void check_all(void)
+{
+    for (unsigned i = 0; i < SIM_TURNS; i++) {
+        const struct bstore_turn_row *row = fix_row(tenant_of(i), &turns[i].turn);
+        stats->ends[row->end]++;
+        if (row->used.steps > SIM_STEPS || (sort_of(i) == SORT_SAME && row->used.steps > 3))
+            violated("a turn went on past its budget");
+        if (row->end == END_STUCK)
+            violated("a turn could not be gone on with");
+        for (unsigned s = 1; s <= SIM_STEPS; s++)
+            for (unsigned c = 0; c < SIM_CALLS; c++)
+                check_op(&world_op[i][s][c]);
+    }
+    if (number("SELECT count(*) FROM display WHERE type='turn.done'") != SIM_TURNS ||
+        number("SELECT count(DISTINCT turn) FROM display WHERE type='turn.done'") != SIM_TURNS)
+        violated("not every turn ended once in the log");
+    if (number("SELECT count(*) FROM conversation WHERE log_next-1<>(SELECT count(*) FROM display d WHERE"
+               " d.tenant=conversation.tenant AND d.conversation=conversation.id)") != 0)
+        violated("a log has a gap");
+    if (number(
+            "SELECT count(*) FROM tool_call c JOIN turn t ON t.id=c.turn WHERE t.state='done' AND c.ending='open'") !=
+        0)
+        violated("a call of a turn that is over has no end");
+    if (number("SELECT count(*) FROM tool_call c JOIN turn t ON t.id=c.turn WHERE t.state='done' AND"
+               " cast(c.result AS TEXT)<>c.ending") != 0)
+        violated("a result is not of its settlement");
+}
+
+static bool all_over(void)
+{
+    return number("SELECT count(*) FROM turn WHERE state IN ('queued','running')") == 0;
+}
+
+const char *sim_run(uint64_t seed, enum fault off, struct sim_stats *out)
+{
+    *out = (struct sim_stats){.trace = 1};
+    stats = out;
+    fault = off;
+    wrong = NULL;
+    fix_test.now_ms = now_of;
+    assert_int_equal(fix_setup(NULL), 0);
+    world_reset(seed);
+    memset(workers, 0, sizeof(workers));
+    for (unsigned i = 0; i < SIM_TURNS; i++) {
+        struct bstore_chat c = {.tenant = span_str(tenant_of(i)),
+                                .body = SPAN("{}"),
+                                .budget = {SIM_STEPS, 60, 0, i % 5 ? 0 : 400000, 3}};
+        if (i >= SIM_TURNS / 2)
+            c.conversation = turns[i - SIM_TURNS / 2].conversation;
+        fix_ok(bstore_chat(fix, &c, &turns[i]));
+    }
+    unsigned ticks = 0;
+    for (bool over = false; !over && wrong == NULL; ticks++) {
+        tick();
+        over = ticks % 128 == 0 && all_over();
+        if (ticks == TICKS_MAX)
+            violated("it never ends");
+    }
+    if (wrong == NULL)
+        check_all();
+    assert_int_equal(fix_teardown(NULL), 0);
+    return wrong;
+}

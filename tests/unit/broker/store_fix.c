@@ -1,0 +1,147 @@
+#include "tests/unit/broker/store_fix.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+char fix_folder[64], fix_path[96];
+struct bstore *fix;
+uint64_t fix_now;
+struct arena fix_arena;
+static struct bstore_turn_row row;
+
+static uint64_t now_of(void *arg)
+{
+    (void)arg;
+    return fix_now;
+}
+
+struct bstore_sqlite_test fix_test = {.now_ms = now_of};
+
+struct bstore *fix_open(void)
+{
+    struct err e;
+    struct bstore *s = bstore_sqlite_open(fix_path, &fix_test, &e);
+    if (s == NULL)
+        fail_msg("%s", e.text);
+    return s;
+}
+
+void fix_reopen(void)
+{
+    bstore_close(&fix);
+    fix = fix_open();
+}
+
+int fix_setup(void **state)
+{
+    /* In memory where there is such a place: thousands of transactions need no disk. */
+    snprintf(fix_folder, sizeof(fix_folder), "%s/cs-broker-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    if (mkdtemp(fix_folder) == NULL)
+        return -1;
+    snprintf(fix_path, sizeof(fix_path), "%s/broker.db", fix_folder);
+    fix_now = 1000000;
+    arena_init(&fix_arena, 64 << 20);
+    fix = fix_open();
+    return 0;
+}
+
+int fix_teardown(void **state)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", ".new", ".new-journal"};
+    char path[128];
+    bstore_close(&fix);
+    arena_free(&fix_arena);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        snprintf(path, sizeof(path), "%s%s", fix_path, ends[i]);
+        (void)unlink(path);
+    }
+    return rmdir(fix_folder);
+}
+
+struct id fix_id(unsigned n)
+{
+    struct id id = {{0}};
+    id.b[0] = 1;
+    memcpy(&id.b[8], &n, sizeof(n));
+    return id;
+}
+
+struct bstore_chatted fix_chat(const char *tenant, const struct id *in)
+{
+    struct bstore_chat c = {.tenant = span_str(tenant), .body = SPAN("{\"text\":\"hello\"}")};
+    struct bstore_chatted out;
+    fix_now++; /* who came first is next */
+    if (in != NULL)
+        c.conversation = *in;
+    fix_ok(bstore_chat(fix, &c, &out));
+    return out;
+}
+
+struct claim fix_claim(unsigned worker)
+{
+    struct id id = fix_id(worker);
+    struct claim c;
+    fix_ok(bstore_claim(fix, &id, CLAIM_MS, &c));
+    return c;
+}
+
+struct bstore_turn fix_load(const struct claim *c)
+{
+    struct bstore_turn t;
+    fix_ok(bstore_load(fix, c, &fix_arena, &t));
+    return t;
+}
+
+void fix_plan(const struct claim *c, uint64_t n, enum call_class class)
+{
+    const struct bstore_call call = {SPAN("shell"), SPAN("{\"command\":\"make\"}"), class};
+    const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &call, 1};
+    uint64_t attempts;
+    fix_ok(bstore_step(fix, c, n, SPAN("model"), &attempts));
+    fix_ok(bstore_plan(fix, c, n, &plan));
+}
+
+enum bstore_result fix_call(const struct claim *c, uint64_t n, const char *result)
+{
+    const struct bstore_settled how = {CALL_DONE, span_str(result), SPAN("boot-7")};
+    return bstore_call(fix, c, n, 0, &how);
+}
+
+enum bstore_result fix_settle(const struct claim *c, uint64_t n, const char *state)
+{
+    const struct bstore_message m[] = {{SPAN("assistant"), SPAN("[\"answer\"]")}, {SPAN("tool"), SPAN("{}")}};
+    const struct bstore_event e = {SPAN("step.settled"), SPAN("{}")};
+    const struct bstore_settle s = {
+        .checkpoint = {SPAN("{\"messages\":3}"), SPAN("snap-1"), span_str(state), SPAN("[\"boot-7\"]")},
+        .phase = SPAN("building"),
+        .message = m,
+        .messages = 2,
+        .event = &e,
+        .events = 1};
+    return bstore_settle(fix, c, n, &s);
+}
+
+unsigned fix_events(const char *tenant, const struct id *conversation, const char *type)
+{
+    struct bstore_log log;
+    unsigned n = 0;
+    uint64_t after = 0, epoch = 0;
+    do {
+        fix_ok(bstore_events(fix, span_str(tenant), conversation, epoch, after, &fix_arena, &log));
+        for (size_t i = 0; i < log.n; i++) {
+            n += span_eq(log.event[i].type, span_str(type));
+            if (epoch != 0)
+                assert_int_equal(log.event[i].seq, after + i + 1); /* no gap */
+        }
+        after = log.n ? log.event[log.n - 1].seq : after;
+        epoch = log.epoch;
+    } while (log.n);
+    return n;
+}
+
+const struct bstore_turn_row *fix_row(const char *tenant, const struct id *turn)
+{
+    fix_ok(bstore_turn(fix, span_str(tenant), turn, &fix_arena, &row));
+    return &row;
+}

@@ -1,0 +1,536 @@
+/* The turn as a machine: what it does at each event, and in whose stead. */
+#include "broker/loop/loop.h"
+#include "tests/kit.h"
+
+static struct loop loop;
+static struct loop_actions out;
+static struct loop_asked asked[TURN_CALLS_MAX + 1];
+static enum call_end ends[TURN_CALLS_MAX];
+
+static struct loop_found fresh(void)
+{
+    return (struct loop_found){.epoch = 1,
+                               .now_ms = 1000,
+                               .started_ms = 1000,
+                               .budget = {10, 1000, 1000, 60000, 3},
+                               .asked = asked,
+                               .end = ends};
+}
+
+static int setup(void **state)
+{
+    memset(asked, 0, sizeof(asked));
+    memset(ends, 0, sizeof(ends));
+    for (unsigned i = 0; i <= TURN_CALLS_MAX; i++)
+        loop_call_digest(SPAN("shell"), span_of(&i, sizeof(i)), &asked[i].what);
+    return 0;
+}
+
+static void hear(struct loop_event e)
+{
+    if (e.now_ms == 0)
+        e.now_ms = 2000;
+    if (!loop_hear(&loop, &e, &out))
+        fail_msg("%s did not wait for %d", loop_state_name(loop.state), e.heard);
+}
+
+static void deaf(struct loop_event e)
+{
+    struct loop before = loop;
+    assert_false(loop_hear(&loop, &e, &out));
+    assert_int_equal(out.n, 0);
+    assert_memory_equal(&before, &loop, sizeof(loop));
+}
+
+static void does(enum loop_do what)
+{
+    assert_int_equal(out.n, 1);
+    assert_int_equal(out.a[0].what, what);
+}
+
+static void begin(const struct loop_found *f)
+{
+    loop_begin(&loop, f, &out);
+}
+
+/* A turn that is new, asking the model. */
+static void thinking(void)
+{
+    const struct loop_found f = fresh();
+    begin(&f);
+    does(DO_BEGIN);
+    hear((struct loop_event){.heard = HEARD_BEGUN, .attempts = 1});
+    does(DO_THINK);
+}
+
+static void answer(size_t n, uint64_t tokens)
+{
+    hear((struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = {0, tokens, 1}});
+    does(DO_PLAN);
+    assert_int_equal(out.a[0].n, n);
+    hear((struct loop_event){.heard = HEARD_PLANNED});
+}
+
+static void settled(uint64_t ord)
+{
+    hear((struct loop_event){.heard = HEARD_SETTLED, .ord = ord});
+}
+
+static void finishes(enum turn_end end)
+{
+    does(DO_FINISH);
+    assert_int_equal(out.a[0].turn, end);
+    hear((struct loop_event){.heard = HEARD_ENDED});
+    assert_int_equal(loop.state, LOOP_OVER);
+}
+
+/* A turn whose worker was lost with these calls written down. */
+static void taken_over(size_t n)
+{
+    struct loop_found f = fresh();
+    f.epoch = 2;
+    f.planned = true;
+    f.n = n;
+    begin(&f);
+    does(DO_REVOKE);
+}
+
+static void a_turn_from_its_begin_to_its_end(void **state)
+{
+    thinking();
+    answer(2, 5);
+    assert_int_equal(out.n, 2);
+    assert_true(out.a[0].what == DO_RUN && out.a[1].what == DO_RUN && out.a[1].ord == 1);
+    deaf((struct loop_event){.heard = HEARD_SETTLED, .ord = 0});
+    deaf((struct loop_event){.heard = HEARD_DONE, .ord = 2, .end = CALL_DONE});
+    hear((struct loop_event){.heard = HEARD_DONE, .ord = 1, .end = CALL_DONE});
+    does(DO_SETTLE);
+    assert_true(out.a[0].ord == 1 && out.a[0].end == CALL_DONE);
+    deaf((struct loop_event){.heard = HEARD_DONE, .ord = 1, .end = CALL_ERROR}); /* said twice */
+    settled(1);
+    assert_int_equal(out.n, 0);
+    hear((struct loop_event){.heard = HEARD_DONE, .ord = 0, .end = CALL_ERROR});
+    settled(0);
+    does(DO_CHECKPOINT);
+    assert_false(out.a[0].rewind);
+    hear((struct loop_event){.heard = HEARD_STEP});
+    does(DO_BEGIN);
+    assert_int_equal(out.a[0].step, 2);
+    hear((struct loop_event){.heard = HEARD_BEGUN, .attempts = 1});
+    answer(0, 5);
+    does(DO_CHECKPOINT);
+    hear((struct loop_event){.heard = HEARD_STEP});
+    finishes(END_COMPLETED);
+    deaf((struct loop_event){.heard = HEARD_CANCEL});
+}
+
+/* --- what is known of a call, by its class ------------------------------------------------- */
+
+static const struct known_row {
+    enum call_class class;
+    enum known known;
+    enum loop_do does;
+    enum call_end end;
+} known_rows[] = {
+    {CALL_READ, KNOWN_NOT_SENT, DO_RUN, 0},
+    {CALL_IDEMPOTENT, KNOWN_NOT_SENT, DO_RUN, 0},
+    {CALL_RECONCILABLE, KNOWN_NOT_SENT, DO_RUN, 0},
+    {CALL_UNSAFE, KNOWN_NOT_SENT, DO_RUN, 0},
+    {CALL_READ, KNOWN_ANSWERED, DO_SETTLE, CALL_DONE},
+    {CALL_IDEMPOTENT, KNOWN_ANSWERED, DO_SETTLE, CALL_DONE},
+    {CALL_RECONCILABLE, KNOWN_ANSWERED, DO_SETTLE, CALL_DONE},
+    {CALL_UNSAFE, KNOWN_ANSWERED, DO_SETTLE, CALL_DONE},
+    {CALL_READ, KNOWN_GOING, DO_WAIT, 0},
+    {CALL_UNSAFE, KNOWN_GOING, DO_WAIT, 0},
+    {CALL_READ, KNOWN_SENT, DO_RUN, 0},
+    {CALL_IDEMPOTENT, KNOWN_SENT, DO_RUN, 0},
+    {CALL_RECONCILABLE, KNOWN_SENT, DO_LOOK, 0},
+    {CALL_UNSAFE, KNOWN_SENT, DO_SETTLE, CALL_UNKNOWN},
+    {CALL_READ, KNOWN_NOTHING, DO_RUN, 0},
+    {CALL_IDEMPOTENT, KNOWN_NOTHING, DO_RUN, 0},
+    {CALL_RECONCILABLE, KNOWN_NOTHING, DO_LOOK, 0},
+    {CALL_UNSAFE, KNOWN_NOTHING, DO_SETTLE, CALL_UNKNOWN},
+    {CALL_UNSAFE, (enum known)99, DO_SETTLE, CALL_UNKNOWN},
+    {(enum call_class)99, KNOWN_SENT, DO_SETTLE, CALL_UNKNOWN},
+};
+
+static void each_class_by_what_is_known(void **state)
+{
+    for (size_t i = 0; i < sizeof(known_rows) / sizeof(known_rows[0]); i++) {
+        const struct known_row *r = &known_rows[i];
+        asked[0].class = r->class;
+        taken_over(1);
+        hear((struct loop_event){.heard = HEARD_REVOKED});
+        does(DO_ASK);
+        hear((struct loop_event){.heard = HEARD_KNOWN, .known = r->known, .end = CALL_DONE});
+        does(r->does);
+        assert_int_equal(out.a[0].end, r->end);
+        if (r->does != DO_SETTLE)
+            continue;
+        settled(0);
+        does(DO_CHECKPOINT);
+        assert_int_equal(out.a[0].rewind, r->end == CALL_UNKNOWN);
+    }
+}
+
+static void what_was_looked_at_is_not_looked_at_again(void **state)
+{
+    static const enum known seen[] = {KNOWN_NOT_SENT, KNOWN_ANSWERED, KNOWN_SENT, KNOWN_NOTHING, KNOWN_GOING};
+    static const enum loop_do then[] = {DO_RUN, DO_SETTLE, DO_SETTLE, DO_SETTLE, DO_SETTLE};
+    static const enum call_end as[] = {CALL_OPEN, CALL_DONE, CALL_UNKNOWN, CALL_UNKNOWN, CALL_UNKNOWN};
+    for (size_t i = 0; i < 5; i++) {
+        asked[0].class = CALL_RECONCILABLE;
+        taken_over(1);
+        hear((struct loop_event){.heard = HEARD_REVOKED});
+        hear((struct loop_event){.heard = HEARD_KNOWN, .known = KNOWN_SENT});
+        does(DO_LOOK);
+        hear((struct loop_event){.heard = HEARD_LOOKED, .known = seen[i], .end = CALL_DONE});
+        does(then[i]);
+        assert_int_equal(out.a[0].end, as[i]);
+    }
+}
+
+static void the_lane_before_is_ended_first(void **state)
+{
+    struct loop_found f = fresh();
+    taken_over(3);
+    deaf((struct loop_event){.heard = HEARD_KNOWN, .known = KNOWN_NOT_SENT});
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    assert_int_equal(out.n, 3);
+    f.epoch = 2; /* a step without calls: the model is asked again, after that too */
+    f.attempts = 1;
+    begin(&f);
+    does(DO_REVOKE);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    does(DO_BEGIN);
+}
+
+static void results_that_came_are_kept(void **state)
+{
+    ends[0] = CALL_DONE;
+    ends[2] = CALL_ERROR;
+    taken_over(3);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    does(DO_ASK);
+    assert_int_equal(out.a[0].ord, 1);
+    hear((struct loop_event){.heard = HEARD_KNOWN, .ord = 1, .known = KNOWN_SENT});
+    settled(1);
+    does(DO_CHECKPOINT);
+    assert_true(out.a[0].rewind);
+    ends[1] = CALL_DONE; /* all of them: only the checkpoint was missing */
+    taken_over(3);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    does(DO_CHECKPOINT);
+}
+
+static void cut_off_while_it_ran(void **state)
+{
+    asked[0].class = CALL_UNSAFE;
+    thinking();
+    answer(1, 1);
+    for (unsigned i = 0; i < LOOP_RUNS_MAX - 1; i++) {
+        hear((struct loop_event){.heard = HEARD_DONE, .end = CALL_UNKNOWN});
+        does(DO_ASK); /* the gateway knows whether it left */
+        hear((struct loop_event){.heard = HEARD_KNOWN, .known = KNOWN_NOT_SENT});
+        does(DO_RUN);
+    }
+    hear((struct loop_event){.heard = HEARD_DONE, .end = CALL_UNKNOWN});
+    hear((struct loop_event){.heard = HEARD_KNOWN, .known = KNOWN_NOT_SENT});
+    does(DO_SETTLE); /* so often, and no more */
+    assert_int_equal(out.a[0].end, CALL_NOT_RUN);
+    asked[0].class = CALL_READ;
+    thinking();
+    answer(1, 1);
+    for (unsigned i = 0; i < LOOP_RUNS_MAX - 1; i++) {
+        hear((struct loop_event){.heard = HEARD_DONE, .end = CALL_UNKNOWN});
+        hear((struct loop_event){.heard = HEARD_KNOWN, .known = KNOWN_SENT});
+        does(DO_RUN);
+    }
+    hear((struct loop_event){.heard = HEARD_DONE, .end = CALL_UNKNOWN});
+    hear((struct loop_event){.heard = HEARD_KNOWN, .known = KNOWN_SENT});
+    does(DO_SETTLE);
+    assert_int_equal(out.a[0].end, CALL_UNKNOWN);
+}
+
+/* --- ends ------------------------------------------------------------------------------------ */
+
+static void each_budget_ends_it(void **state)
+{
+    static const enum turn_end want[] = {END_STEPS, END_TOKENS, END_COST, END_TIME};
+    for (unsigned i = 0; i < 4; i++) {
+        struct loop_found f = fresh();
+        f.used = (struct used){i == 0 ? 10 : 9, i == 1 ? 1000 : 999, i == 2 ? 1000 : 999};
+        f.now_ms = f.started_ms + (i == 3 ? 60000 : 59999);
+        begin(&f);
+        finishes(want[i]);
+    }
+    struct loop_found f = fresh();
+    f.used = (struct used){9, 999, 999};
+    f.now_ms += 59999;
+    begin(&f); /* one less of each */
+    does(DO_BEGIN);
+    f.budget = (struct budget){10, 0, 0, 0, 3}; /* without a bound of these kinds */
+    f.used = (struct used){9, 1 << 30, 1 << 30};
+    f.now_ms += 1 << 30;
+    begin(&f);
+    does(DO_BEGIN);
+    f.budget.steps = 0; /* of steps there is always one */
+    begin(&f);
+    finishes(END_STEPS);
+}
+
+/* What it has asked for is not run any more, and settled as such; the turn then ends so. */
+static void not_run_and_over(size_t n, enum turn_end end)
+{
+    assert_int_equal(out.n, n);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(out.a[i].what, DO_SETTLE);
+        assert_int_equal(out.a[i].end, CALL_NOT_RUN);
+    }
+    for (size_t i = 0; i < n; i++)
+        settled(i);
+    does(DO_CHECKPOINT);
+    hear((struct loop_event){.heard = HEARD_STEP});
+    finishes(end);
+}
+
+static void an_answer_over_budget_is_not_acted_on(void **state)
+{
+    thinking();
+    answer(2, 1000);
+    not_run_and_over(2, END_TOKENS);
+    thinking();
+    answer(0, 1000); /* the last word is one all the same */
+    does(DO_CHECKPOINT);
+    hear((struct loop_event){.heard = HEARD_STEP});
+    finishes(END_COMPLETED);
+}
+
+static void the_same_again_and_again(void **state)
+{
+    char kept[LOOP_KEPT_MAX];
+    struct dynbuf b;
+    struct loop_found f = fresh();
+    thinking();
+    for (unsigned i = 1; i < 3; i++) {
+        answer(1, 1);
+        does(DO_RUN);
+        hear((struct loop_event){.heard = HEARD_DONE, .end = CALL_DONE});
+        settled(0);
+        dynbuf_init(&b, LOOP_KEPT_MAX);
+        loop_save(&loop, &b);
+        assert_true(dynbuf_ok(&b));
+        memcpy(kept, b.p, b.n);
+        f.kept = span_of(kept, b.n);
+        dynbuf_free(&b);
+        hear((struct loop_event){.heard = HEARD_STEP});
+        hear((struct loop_event){.heard = HEARD_BEGUN, .attempts = 1});
+    }
+    answer(1, 1);
+    not_run_and_over(1, END_SAME_CALLS);
+    f.settled = 2; /* and so it is for who takes it over there, with the calls written down */
+    f.epoch = 2;
+    f.planned = true;
+    f.n = 1;
+    begin(&f);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    hear((struct loop_event){.heard = HEARD_KNOWN, .known = KNOWN_NOT_SENT});
+    not_run_and_over(1, END_SAME_CALLS);
+    f.planned = false; /* or before: something else begins anew */
+    f.n = 0;
+    begin(&f);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    hear((struct loop_event){.heard = HEARD_BEGUN, .attempts = 1});
+    asked[0] = asked[1];
+    answer(1, 1);
+    does(DO_RUN);
+    f.kept.n--; /* what cannot be read ends it, and what is open is settled first */
+    f.planned = true;
+    f.n = 1;
+    begin(&f);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    hear((struct loop_event){.heard = HEARD_KNOWN, .known = KNOWN_NOT_SENT});
+    not_run_and_over(1, END_STUCK);
+}
+
+/* The worker was lost between the last checkpoint and the end. */
+static void only_its_end_is_missing(void **state)
+{
+    char kept[LOOP_KEPT_MAX];
+    struct dynbuf b;
+    struct loop_found f = fresh();
+    thinking();
+    answer(0, 1);
+    does(DO_CHECKPOINT);
+    dynbuf_init(&b, LOOP_KEPT_MAX);
+    loop_save(&loop, &b);
+    assert_true(dynbuf_ok(&b));
+    memcpy(kept, b.p, b.n);
+    f.kept = span_of(kept, b.n);
+    dynbuf_free(&b);
+    f.epoch = 2;
+    f.settled = 1;
+    begin(&f);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    finishes(END_COMPLETED); /* and the model is not asked once more */
+    f.settled = 2;           /* another step's */
+    begin(&f);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    finishes(END_STUCK);
+}
+
+static void too_many_calls_at_once(void **state)
+{
+    thinking();
+    answer(TURN_CALLS_MAX, 1);
+    assert_int_equal(out.n, TURN_CALLS_MAX);
+    thinking();
+    hear((struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = TURN_CALLS_MAX + 1});
+    finishes(END_BAD_MODEL);
+}
+
+static void a_model_that_does_not_answer(void **state)
+{
+    struct loop_found f = fresh();
+    thinking();
+    hear((struct loop_event){.heard = HEARD_NO_ANSWER, .retry = true, .after_ms = 700});
+    does(DO_GIVE_BACK);
+    assert_int_equal(out.a[0].after_ms, 700);
+    assert_int_equal(loop.state, LOOP_STOPPED);
+    deaf((struct loop_event){.heard = HEARD_ANSWER});
+    thinking();
+    hear((struct loop_event){.heard = HEARD_NO_ANSWER});
+    finishes(END_MODEL);
+    begin(&f);
+    hear((struct loop_event){.heard = HEARD_BEGUN, .attempts = LOOP_ATTEMPTS_MAX});
+    does(DO_THINK);
+    hear((struct loop_event){.heard = HEARD_NO_ANSWER, .retry = true});
+    finishes(END_MODEL);
+    begin(&f);
+    hear((struct loop_event){.heard = HEARD_BEGUN, .attempts = LOOP_ATTEMPTS_MAX + 1});
+    finishes(END_MODEL);
+}
+
+static void cancelled_wherever_it_is(void **state)
+{
+    struct loop_found f = fresh();
+    f.cancelled = true;
+    begin(&f);
+    finishes(END_CANCELLED);
+    f.cancelled = false;
+    begin(&f);
+    hear((struct loop_event){.heard = HEARD_CANCEL});
+    assert_int_equal(out.n, 0);
+    hear((struct loop_event){.heard = HEARD_BEGUN, .attempts = 1});
+    finishes(END_CANCELLED);
+    thinking();
+    hear((struct loop_event){.heard = HEARD_CANCEL});
+    assert_int_equal(out.n, 2);
+    assert_true(out.a[0].what == DO_NOT_THINK && out.a[1].turn == END_CANCELLED);
+    thinking();
+    hear((struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = 1});
+    hear((struct loop_event){.heard = HEARD_CANCEL});
+    hear((struct loop_event){.heard = HEARD_PLANNED});
+    not_run_and_over(1, END_CANCELLED);
+}
+
+static void cancelled_or_out_of_time_while_calls_run(void **state)
+{
+    asked[0].class = CALL_READ;
+    for (unsigned i = 0; i < 2; i++) {
+        thinking();
+        answer(2, 1);
+        hear((struct loop_event){.heard = HEARD_DONE, .ord = 1, .end = CALL_DONE});
+        hear((struct loop_event){.heard = HEARD_TICK, .now_ms = 60999});
+        assert_int_equal(out.n, 0);
+        if (i)
+            hear((struct loop_event){.heard = HEARD_TICK, .now_ms = 61000});
+        else
+            hear((struct loop_event){.heard = HEARD_CANCEL});
+        does(DO_ABORT);
+        assert_int_equal(out.a[0].ord, 0);
+        hear((struct loop_event){.heard = HEARD_TICK, .now_ms = 99000});
+        assert_int_equal(out.n, 0); /* told once */
+        hear((struct loop_event){.heard = HEARD_DONE, .ord = 0, .end = CALL_UNKNOWN});
+        does(DO_ASK);
+        hear((struct loop_event){.heard = HEARD_KNOWN, .ord = 0, .known = KNOWN_SENT});
+        does(DO_SETTLE); /* even a read is not sent again now; and what was sent is not called not run */
+        assert_int_equal(out.a[0].end, CALL_UNKNOWN);
+        settled(0);
+        settled(1);
+        does(DO_CHECKPOINT);
+        hear((struct loop_event){.heard = HEARD_STEP});
+        finishes(i ? END_TIME : END_CANCELLED);
+    }
+}
+
+static void who_lost_the_claim_does_nothing_more(void **state)
+{
+    static const enum loop_heard why[] = {HEARD_FENCED, HEARD_FAILED};
+    for (unsigned i = 0; i < 2; i++) {
+        thinking();
+        answer(2, 1);
+        hear((struct loop_event){.heard = why[i]});
+        assert_int_equal(out.n, 0);
+        assert_int_equal(loop.state, LOOP_STOPPED);
+        deaf((struct loop_event){.heard = HEARD_DONE, .end = CALL_DONE});
+        deaf((struct loop_event){.heard = HEARD_CANCEL});
+    }
+}
+
+static void a_key_is_of_its_place_and_its_words(void **state)
+{
+    struct id turn = {{1}}, other = {{2}};
+    struct digest key[7];
+    call_key(&turn, 1, 2, SPAN("tool"), SPAN("args"), &key[0]);
+    call_key(&turn, 1, 2, SPAN("tool"), SPAN("args"), &key[6]);
+    assert_memory_equal(&key[0], &key[6], sizeof(key[0]));
+    call_key(&other, 1, 2, SPAN("tool"), SPAN("args"), &key[1]);
+    call_key(&turn, 2, 2, SPAN("tool"), SPAN("args"), &key[2]);
+    call_key(&turn, 1, 3, SPAN("tool"), SPAN("args"), &key[3]);
+    call_key(&turn, 1, 2, SPAN("toola"), SPAN("rgs"), &key[4]);
+    call_key(&turn, 1, 2, SPAN("tool"), SPAN("args "), &key[5]);
+    for (unsigned i = 1; i < 6; i++)
+        assert_memory_not_equal(&key[0], &key[i], sizeof(key[0]));
+}
+
+static void every_word_has_its_way_back(void **state)
+{
+    for (unsigned i = 0; i < CALL_CLASSES; i++)
+        assert_int_equal(call_class_of(span_str(call_class_name(i))), i);
+    for (unsigned i = 0; i < CALL_ENDS; i++)
+        assert_int_equal(call_end_of(span_str(call_end_name(i))), i);
+    for (unsigned i = 0; i < TURN_ENDS; i++) {
+        assert_int_equal(turn_end_of(span_str(turn_end_name(i))), i);
+        assert_true(turn_end_words(i)[0] != '\0');
+    }
+    assert_int_equal(call_class_of(SPAN("harmless")), CALL_UNSAFE);
+    assert_string_equal(call_class_name(99), "unsafe");
+    assert_int_equal(call_stricter(CALL_READ, CALL_UNSAFE), CALL_UNSAFE);
+}
+
+#define T(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_turn_from_its_begin_to_its_end),
+        T(each_class_by_what_is_known),
+        T(what_was_looked_at_is_not_looked_at_again),
+        T(the_lane_before_is_ended_first),
+        T(results_that_came_are_kept),
+        T(cut_off_while_it_ran),
+        T(each_budget_ends_it),
+        T(an_answer_over_budget_is_not_acted_on),
+        T(the_same_again_and_again),
+        T(only_its_end_is_missing),
+        T(too_many_calls_at_once),
+        T(a_model_that_does_not_answer),
+        T(cancelled_wherever_it_is),
+        T(cancelled_or_out_of_time_while_calls_run),
+        T(who_lost_the_claim_does_nothing_more),
+        T(a_key_is_of_its_place_and_its_words),
+        T(every_word_has_its_way_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
