@@ -273,6 +273,28 @@ static void calls_without_end(void **state)
     answer_free(&a);
 }
 
+/* Each text is within its own bound; all of them together are not. */
+static void bytes_without_end(void **state)
+{
+    struct answer *a = answer_begin(MODEL_RESPONSES, &origin, SPAN("p"), NULL, NULL);
+    static char big[1024 * 1024 + 200];
+    (void)answer_feed(a, SPAN(R_START));
+    for (unsigned i = 0; i <= ANSWER_BYTES_MAX / (1024 * 1024); i++) {
+        int n = snprintf(big, 200,
+                         "data: "
+                         "{\"type\":\"response.output_item.done\",\"output_index\":%u,\"item\":{\"type\":\"message\","
+                         "\"content\":[{\"text\":\"",
+                         i);
+        memset(big + n, 'x', 1024 * 1024);
+        memcpy(big + n + 1024 * 1024, "\"}]}}\n\n", 8);
+        (void)answer_feed(a, span_of(big, (size_t)n + 1024 * 1024 + 7));
+    }
+    const struct answer_result *r = answer_finish(a);
+    assert_int_equal(r->fault.kind, FAULT_TOO_LARGE);
+    assert_non_null(strstr(r->fault.words, "larger than 8 MiB"));
+    answer_free(&a);
+}
+
 /* Ids are ours, so what they are made of must be fit for every provider. */
 static void prefixes(void **state)
 {
@@ -300,6 +322,7 @@ int main(void)
         cmocka_unit_test(ten_mebibytes_of_arguments),
         cmocka_unit_test(text_without_end),
         cmocka_unit_test(calls_without_end),
+        cmocka_unit_test(bytes_without_end),
         cmocka_unit_test(prefixes),
     };
 
