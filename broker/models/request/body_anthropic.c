@@ -55,15 +55,16 @@ static void put_result(struct jsonw *w, const struct block *b)
 static void put_message(struct writing *x, const struct message *m)
 {
     struct jsonw *w = &x->w;
-    if (!message_has(x->t, m, ~0u))
+    size_t end = message_end(x->t, m);
+    if (end == 0)
         return;
     jsonw_object(w);
     jsonw_kv(w, "role", m->of == MESSAGE_USER ? SPAN("user") : SPAN("assistant"));
     jsonw_kv_array(w, "content");
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = 0; i < end; i++)
         if (m->block[i].kind == BLOCK_RESULT)
             put_result(w, &m->block[i]);
-    for (size_t i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < end; i++) {
         const struct block *b = &m->block[i];
         if (!block_goes(x->t, b))
             continue;

@@ -78,7 +78,7 @@ static void put_call(struct jsonw *w, const struct block *b)
 static void put_model(struct writing *x, const struct message *m)
 {
     struct jsonw *w = &x->w;
-    for (size_t i = 0; i < m->n; i++) {
+    for (size_t i = 0, end = message_end(x->t, m); i < end; i++) {
         const struct block *b = &m->block[i];
         if (!block_goes(x->t, b))
             continue;

@@ -2,7 +2,7 @@
 
 #include "common/id.h"
 
-enum { SCHEMA_ARENA_MAX = 16 * 1024 * 1024 };
+enum { SCHEMA_ARENA_MAX = 16 * 1024 * 1024, OPAQUE_ARENA_MAX = 64 * 1024 * 1024 };
 
 bool block_goes(const struct model_target *t, const struct block *b)
 {
@@ -19,6 +19,27 @@ bool message_has(const struct model_target *t, const struct message *m, unsigned
         if ((kinds >> m->block[i].kind & 1) && block_goes(t, &m->block[i]))
             return true;
     return false;
+}
+
+static bool is_thought(const struct block *b)
+{
+    struct arena a;
+    if (b->kind != BLOCK_OPAQUE)
+        return false;
+    arena_init(&a, OPAQUE_ARENA_MAX);
+    struct span type = json_text(json_parse(b->json, &a), SPAN("type"));
+    bool is = span_eq(type, SPAN("thinking")) || span_eq(type, SPAN("redacted_thinking")) ||
+              span_eq(type, SPAN("reasoning"));
+    arena_free(&a);
+    return is;
+}
+
+size_t message_end(const struct model_target *t, const struct message *m)
+{
+    size_t n = m->n;
+    while (n > 0 && (!block_goes(t, &m->block[n - 1]) || is_thought(&m->block[n - 1])))
+        n--;
+    return n;
 }
 
 static struct span part(struct writing *x)

@@ -35,7 +35,8 @@ struct model_request {
 
 /* Append the body to out, which is born with REQUEST_MAX or less. -1 and why, with nothing of use in out: the target
  * may not see this conversation, the messages are not what every provider takes (messages_check), or it is too large.
- * Left out of it: blank texts, opaque blocks of another origin. An image that is not there is told in words. */
+ * Left out of it: blank texts, opaque blocks of another origin, thought at a message's end. An image that is not
+ * there is told in words. */
 int request_write(const struct model_target *t, const struct model_privacy *p, const struct model_request *r,
                   struct dynbuf *out, struct err *e) MUSTCHECK;
 

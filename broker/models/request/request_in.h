@@ -21,6 +21,9 @@ void request_responses(struct writing *x);
 bool block_goes(const struct model_target *t, const struct block *b);
 /* Does it get one of these kinds (1 << BLOCK_...) of this message? */
 bool message_has(const struct model_target *t, const struct message *m, unsigned kinds);
+/* How many of its blocks, from the first, are told: thought that led to nothing is refused at the end of a message.
+ */
+size_t message_end(const struct model_target *t, const struct message *m);
 /* The texts of a message, an empty line between them; borrowed until the next one. */
 struct span message_text(struct writing *x, const struct message *m);
 /* What a result says where nothing but text is known: whether it failed stands in it. Borrowed as above. */

@@ -160,6 +160,37 @@ static void responses(void **state)
         ",\"strict\":false}]}");
 }
 
+/* Thought that led to nothing, as where an answer reached its limit, is refused at the end of a message. */
+static void thought_without_an_end(void **state)
+{
+    const struct block say[] = {{.kind = BLOCK_TEXT, .text = SPAN("hi")}};
+    const struct block thought[] = {
+        {.kind = BLOCK_TEXT, .text = SPAN("I")},
+        {.kind = BLOCK_OPAQUE, .json = SPAN("{\"type\":\"thinking\",\"thinking\":\"h\"}"), .origin = HERE},
+        {.kind = BLOCK_OPAQUE, .json = SPAN("{\"type\":\"redacted_thinking\"}"), .origin = HERE},
+        {.kind = BLOCK_OPAQUE, .json = SPAN("{\"type\":\"reasoning\"}"), .origin = HERE},
+        {.kind = BLOCK_TEXT, .text = SPAN(" ")}};
+    const struct message m[] = {
+        {MESSAGE_USER, say, 1}, {MESSAGE_MODEL, thought, 5}, {MESSAGE_MODEL, thought + 1, 4}, {MESSAGE_USER, say, 1}};
+    const struct model_request r = {.message = m, .n = 4, .max_tokens = 1};
+    struct model_target a = target(MODEL_ANTHROPIC), o = target(MODEL_RESPONSES);
+    writes(&a, &r,
+           "{\"model\":\"m-1\",\"stream\":true,\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
+           "\"type\":\"text\",\"text\":"
+           "\"hi\"}]},{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"I\"}]},{\"role\":\"user\","
+           "\"content\":["
+           "{\"type\":\"text\",\"text\":\"hi\"}]}]}");
+    o.reasoning = false;
+    writes(&o, &r,
+           "{\"model\":\"m-1\",\"stream\":true,\"store\":false,\"max_output_tokens\":1,\"input\":[{\"type\":"
+           "\"message\",\"role\":\"user\","
+           "\"content\":[{\"type\":\"input_text\",\"text\":\"hi\"}]},{\"type\":\"message\",\"role\":\"assistant\","
+           "\"content\":["
+           "{\"type\":\"output_text\",\"text\":\"I\"}]},{\"type\":\"message\",\"role\":\"user\",\"content\":[{"
+           "\"type\":\"input_text\","
+           "\"text\":\"hi\"}]}]}");
+}
+
 /* ---- what gets none ---- */
 
 static void refuses(const struct model_target *t, const struct model_privacy *p, const struct model_request *r,
@@ -239,9 +270,13 @@ static void a_body_that_is_too_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(anthropic),        cmocka_unit_test(chat),
-        cmocka_unit_test(responses),        cmocka_unit_test(privacy),
-        cmocka_unit_test(what_is_not_sent), cmocka_unit_test(a_body_that_is_too_large),
+        cmocka_unit_test(thought_without_an_end),
+        cmocka_unit_test(anthropic),
+        cmocka_unit_test(chat),
+        cmocka_unit_test(responses),
+        cmocka_unit_test(privacy),
+        cmocka_unit_test(what_is_not_sent),
+        cmocka_unit_test(a_body_that_is_too_large),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
