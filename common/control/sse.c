@@ -4,9 +4,14 @@ enum { SSE_WORD_MAX = 256 };
 
 void sse_init(struct sse *s, api_event_fn *fn, void *ctx)
 {
+    sse_init_max(s, API_EVENT_MAX, fn, ctx);
+}
+
+void sse_init_max(struct sse *s, size_t event_max, api_event_fn *fn, void *ctx)
+{
     *s = (struct sse){.fn = fn, .ctx = ctx};
-    dynbuf_init(&s->line, API_EVENT_MAX);
-    dynbuf_init(&s->data, API_EVENT_MAX);
+    dynbuf_init(&s->line, event_max);
+    dynbuf_init(&s->data, event_max);
     dynbuf_init(&s->name, SSE_WORD_MAX);
     dynbuf_init(&s->id, SSE_WORD_MAX);
 }

@@ -1,5 +1,5 @@
 /* Server-sent events (WHATWG HTML section 9.2), fed in pieces of any size. Lines
- * end in LF or CRLF. A stream whose event is larger than API_EVENT_MAX is refused. */
+ * end in LF or CRLF. A stream whose event is larger than API_EVENT_MAX, or than another limit, is refused. */
 #ifndef COMMON_CONTROL_SSE_H
 #define COMMON_CONTROL_SSE_H
 
@@ -12,6 +12,7 @@ struct sse {
 };
 
 void sse_init(struct sse *s, api_event_fn *fn, void *ctx);
+void sse_init_max(struct sse *s, size_t event_max, api_event_fn *fn, void *ctx);
 void sse_free(struct sse *s);
 /* 0 to go on, -1 over a limit, else what fn returned. */
 int sse_feed(struct sse *s, struct span bytes) MUSTCHECK;

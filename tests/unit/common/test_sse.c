@@ -73,6 +73,11 @@ static void limits_hold(void **state)
     assert_int_equal(sse_feed(&s, span_of(big, API_EVENT_MAX / 2 + 1)), -1); /* the data of one event */
     sse_free(&s);
     assert_int_equal(seen.count, 0);
+    sse_init_max(&s, 8, note, &seen);
+    assert_int_equal(sse_feed(&s, SPAN("data: 12\n\n")), 0);
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(sse_feed(&s, SPAN("data: 123")), -1);
+    sse_free(&s);
 }
 
 int main(void)

@@ -1,0 +1,239 @@
+/* The form of messages that is no provider's: what it takes, and that it comes back from JSON as it was. */
+#include "tests/kit.h"
+
+#include "broker/models/message.h"
+
+#define ORIGIN                                                                                                       \
+    {                                                                                                                \
+        SPAN("p"), SPAN("m"), SPAN("https://x/v1")                                                                   \
+    }
+#define SAYS(s)                                                                                                      \
+    {                                                                                                                \
+        .kind = BLOCK_TEXT, .text = SPAN(s)                                                                          \
+    }
+#define CALLS(i, j)                                                                                                  \
+    {                                                                                                                \
+        .kind = BLOCK_CALL, .id = SPAN(i), .name = SPAN("go"), .json = SPAN(j)                                       \
+    }
+#define RESULT(i)                                                                                                    \
+    {                                                                                                                \
+        .kind = BLOCK_RESULT, .id = SPAN(i), .text = SPAN("ok")                                                      \
+    }
+#define OPAQUE(j)                                                                                                    \
+    {                                                                                                                \
+        .kind = BLOCK_OPAQUE, .json = SPAN(j), .origin = ORIGIN                                                      \
+    }
+#define OF(who, blocks)                                                                                              \
+    {                                                                                                                \
+        who, blocks, sizeof(blocks) / sizeof((blocks)[0])                                                            \
+    }
+
+static void checks(const struct message *m, size_t n, const char *why)
+{
+    struct err e = {""};
+    int rc = messages_check(m, n, &e);
+    if (why != NULL && strstr(e.text, why) == NULL)
+        print_error("said \"%s\", not \"%s\"\n", e.text, why);
+    assert_int_equal(rc, why ? -1 : 0);
+    assert_true(why == NULL || strstr(e.text, why) != NULL);
+}
+
+static const struct block hello[] = {SAYS("hello")},
+                          two[] = {SAYS("a"), CALLS("c-1", "{}"), CALLS("c-2", "{\"a\":1}")},
+                          both[] = {RESULT("c-2"), RESULT("c-1")}, one[] = {RESULT("c-1")},
+                          twice[] = {RESULT("c-1"), RESULT("c-1"), RESULT("c-2")},
+                          same[] = {CALLS("c-1", "{}"), CALLS("c-1", "{}")};
+
+static void what_follows_what(void **state)
+{
+    const struct message said = OF(MESSAGE_USER, hello), asked = OF(MESSAGE_MODEL, two), all = OF(MESSAGE_USER, both),
+                         half = OF(MESSAGE_USER, one), thrice = OF(MESSAGE_USER, twice),
+                         doubled = OF(MESSAGE_MODEL, same), told = OF(MESSAGE_MODEL, hello);
+    checks((struct message[]){said}, 1, NULL);
+    checks((struct message[]){said, said, told, said}, 4, NULL);
+    checks((struct message[]){said, asked, all}, 3, NULL);
+    checks(NULL, 0, "1 to");
+    checks((struct message[]){told, said}, 2, "the model speaks first");
+    checks((struct message[]){said, told}, 2, "nobody says anything after the model");
+    checks((struct message[]){said, asked, half}, 3, "a call has not one result");
+    checks((struct message[]){said, asked, thrice}, 3, "a call has not one result");
+    checks((struct message[]){said, asked, said}, 3, "a call has not one result");
+    checks((struct message[]){said, doubled, half}, 3, "two calls have one id");
+    checks((struct message[]){all}, 1, "a result answers no call");
+    checks((struct message[]){said, asked, all, all}, 4, "a result answers no call");
+    checks((struct message[]){{MESSAGE_NOBODY, hello, 1}}, 1, "nobody's");
+}
+
+/* One block in a message between others. */
+static void block_says(enum message_of of, struct block b, const char *why)
+{
+    const struct message said = OF(MESSAGE_USER, hello);
+    const struct block done = {.kind = BLOCK_RESULT, .id = b.id, .text = SPAN("ok")};
+    const struct message m[] = {said, {of, &b, 1}, {MESSAGE_USER, b.kind == BLOCK_CALL ? &done : hello, 1}};
+    checks(m, 3, why);
+}
+
+static void blocks(void **state)
+{
+    static char long_id[CALL_ID_MAX + 2], long_name[TOOL_NAME_MAX + 2], long_args[CALL_ARGS_MAX + 2];
+    memset(long_id, 'i', sizeof(long_id));
+    memset(long_name, 'n', sizeof(long_name));
+    memset(long_args, ' ', sizeof(long_args));
+    memcpy(long_args, "{}", 2);
+    struct block call = CALLS("c_1-Z", "{}"), opaque = OPAQUE("{}"),
+                 image = {.kind = BLOCK_IMAGE, .media = SPAN("image/png"), .ref = SPAN("r")};
+    block_says(MESSAGE_MODEL, call, NULL);
+    block_says(MESSAGE_USER, call, "id or a tool's name");
+    for (size_t n = CALL_ID_MAX; n <= CALL_ID_MAX + 1; n++) {
+        call.id = span_of(long_id, n);
+        block_says(MESSAGE_MODEL, call, n == CALL_ID_MAX ? NULL : "id or a tool's name");
+    }
+    call.id = SPAN("a.b");
+    block_says(MESSAGE_MODEL, call, "id or a tool's name");
+    call.id = SPAN("c");
+    for (size_t n = TOOL_NAME_MAX; n <= TOOL_NAME_MAX + 1; n++) {
+        call.name = span_of(long_name, n);
+        block_says(MESSAGE_MODEL, call, n == TOOL_NAME_MAX ? NULL : "id or a tool's name");
+    }
+    call.name = SPAN("go");
+    for (size_t n = CALL_ARGS_MAX; n <= CALL_ARGS_MAX + 1; n++) {
+        call.json = span_of(long_args, n);
+        block_says(MESSAGE_MODEL, call, n == CALL_ARGS_MAX ? NULL : "arguments are no JSON object");
+    }
+    call.json = SPAN("[]");
+    block_says(MESSAGE_MODEL, call, "arguments are no JSON object");
+    call.json = SPAN("{}");
+    call.extra = SPAN("{\"a\":1}");
+    block_says(MESSAGE_MODEL, call, "of a known origin");
+    block_says(MESSAGE_MODEL, opaque, NULL);
+    block_says(MESSAGE_USER, opaque, "of no known origin");
+    opaque.json = SPAN("{\"a\":1,\"a\":2}");
+    block_says(MESSAGE_MODEL, opaque, "is no JSON object");
+    block_says(MESSAGE_USER, image, NULL);
+    block_says(MESSAGE_MODEL, image, "png, jpeg");
+    image.media = SPAN("image/svg+xml");
+    block_says(MESSAGE_USER, image, "png, jpeg");
+    block_says(MESSAGE_USER, (struct block){0}, "of no kind");
+}
+
+/* ---- JSON ---- */
+
+static void there_and_back(void **state)
+{
+    static const char args[] = "{ \"n\" : 1.50e2, \"s\":\"\\u0041\" }";
+    const struct block all[] = {SAYS("a\n\x01\xf0\x9f\x98\x80"),
+                                CALLS("c-1", "{ \"n\" : 1.50e2, \"s\":\"\\u0041\" }"),
+                                OPAQUE("{\"sig\" : \"x\"}"),
+                                {.kind = BLOCK_CALL,
+                                 .id = SPAN("c-2"),
+                                 .name = SPAN("go"),
+                                 .json = SPAN("{}"),
+                                 .extra = SPAN("{\"s\":1}"),
+                                 .origin = ORIGIN}};
+    const struct message m = OF(MESSAGE_MODEL, all);
+    struct message back;
+    struct arena a;
+    struct dynbuf one_way, again;
+    struct jsonw w;
+    struct err e;
+    arena_init(&a, 1 << 20);
+    dynbuf_init(&one_way, 1 << 20);
+    dynbuf_init(&again, 1 << 20);
+    jsonw_begin(&w, &one_way);
+    message_put(&w, &m);
+    assert_int_equal(message_get(json_parse(dynbuf_span(&one_way), &a), &a, &back, &e), 0);
+    assert_int_equal(back.n, 4);
+    assert_true(span_eq(back.block[1].json, span_str(args)));
+    assert_true(model_origin_eq(&back.block[2].origin, &all[2].origin) &&
+                model_origin_eq(&back.block[3].origin, &all[3].origin));
+    jsonw_begin(&w, &again);
+    message_put(&w, &back);
+    assert_true(span_eq(dynbuf_span(&one_way), dynbuf_span(&again)));
+    dynbuf_free(&one_way);
+    dynbuf_free(&again);
+    arena_free(&a);
+}
+
+static void what_is_kept_is_checked(void **state)
+{
+    static const char *const bad[] = {
+        "{}",
+        "[]",
+        "{\"of\":\"user\"}",
+        "{\"of\":\"system\",\"blocks\":[]}",
+        "{\"of\":\"user\",\"blocks\":[{\"type\":\"later\"}]}",
+        "{\"of\":\"user\",\"blocks\":[{\"type\":\"call\",\"id\":\"c\",\"name\":\"n\",\"json\":\"{}\"}]}",
+        "{\"of\":\"model\",\"blocks\":[{\"type\":\"call\",\"id\":\"c\",\"name\":\"n\",\"json\":{}}]}",
+        "{\"of\":\"model\",\"blocks\":[{\"type\":\"opaque\",\"json\":\"{}\"}]}"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct arena a;
+        struct message m;
+        struct err e;
+        arena_init(&a, 1 << 20);
+        const struct json *j = json_parse(span_str(bad[i]), &a);
+        assert_non_null(j);
+        assert_int_equal(message_get(j, &a, &m, &e), -1);
+        arena_free(&a);
+    }
+}
+
+/* A result that is not said to have gone well has failed. */
+static void a_result_says_how_it_went(void **state)
+{
+    static const struct {
+        const char *member;
+        bool failed;
+    } rows[] = {{"", true}, {",\"failed\":true", true}, {",\"failed\":false", false}, {",\"failed\":0", true}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct arena a;
+        struct message m;
+        struct err e;
+        arena_init(&a, 1 << 20);
+        struct span s = arena_printf(
+            &a, "{\"of\":\"user\",\"blocks\":[{\"type\":\"result\",\"id\":\"c\",\"text\":\"t\"%s}]}", rows[i].member);
+        assert_int_equal(message_get(json_parse(s, &a), &a, &m, &e), 0);
+        assert_int_equal(m.block[0].failed, rows[i].failed);
+        arena_free(&a);
+    }
+}
+
+/* Nobody sees a conversation of which nobody said who may. */
+static void who_may_see(void **state)
+{
+    const struct span list[] = {SPAN("ours"), SPAN("")};
+    const struct model_privacy nobody = {0}, all = {.who = WHO_ALL}, listed = {WHO_LISTED, list, 2},
+                               none = {WHO_LISTED, NULL, 0};
+    assert_false(model_may_see(&nobody, SPAN("ours")));
+    assert_true(model_may_see(&all, SPAN("ours")));
+    assert_true(model_may_see(&listed, SPAN("ours")));
+    assert_false(model_may_see(&listed, SPAN("our")));
+    assert_false(model_may_see(&listed, SPAN("")));
+    assert_false(model_may_see(&none, SPAN("ours")));
+}
+
+static void origins(void **state)
+{
+    const struct model_origin a = ORIGIN, none = {0};
+    struct model_origin b = ORIGIN;
+    assert_true(model_origin_eq(&a, &b) && model_origin_ok(&a));
+    b.endpoint = SPAN("https://y/v1");
+    assert_false(model_origin_eq(&a, &b));
+    assert_false(model_origin_eq(&none, &none) || model_origin_ok(&none));
+    b.model = SPAN("a b");
+    assert_false(model_origin_ok(&b));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_follows_what),
+        cmocka_unit_test(blocks),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(what_is_kept_is_checked),
+        cmocka_unit_test(a_result_says_how_it_went),
+        cmocka_unit_test(who_may_see),
+        cmocka_unit_test(origins),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
