@@ -40,6 +40,8 @@ class Write:
         self.stopped.append(pid)
 
     def thaw(self):
+        self.up.script({})
+        self.up.release("answer")
         for pid in self.stopped:
             try:
                 os.kill(pid, signal.SIGCONT)
@@ -48,14 +50,16 @@ class Write:
         self.stopped = []
 
     def reach(self, point):
-        # A read first: its connection to the upstream is kept, and the write will find it.
         self.lab.run([*CURL, self.url + "/ok"], env=self.env, rc=0)
         self.client = self.lab.start(self.post, env=self.env)
         self.lab.wait_for("a ticket", lambda: stored(self.gw, "SELECT 1 FROM ticket WHERE state='pending'"))
         self.ticket = self.gw.tickets()[0]["id"]
         if point == "HOLD":
             return
-        self.freeze(self.gw.pid("carrier") if point in ("INTENT", "UNMARKED") else self.up.process.pid)
+        if point in ("INTENT", "UNMARKED"):
+            self.freeze(self.gw.pid("carrier"))
+        else:  # all of the write arrives, and no answer comes
+            self.up.script({"POST /pay": "/slow?gate=answer"})
         self.gw.approve(self.ticket)
         self.lab.wait_for("the intent", lambda: stored(self.gw, "SELECT 1 FROM effect"))
         if point == "UNMARKED":
@@ -63,9 +67,10 @@ class Write:
         if point in ("SENT", "RESULT"):
             self.lab.wait_for("the first byte", lambda: stored(self.gw, "SELECT 1 FROM effect WHERE state='sent'"))
         if point == "RESULT":
-            self.freeze(self.gw.pid("ledger"))
-            os.kill(self.up.process.pid, signal.SIGCONT)
             self.lab.wait_for("the effect", lambda: self.up.effects().get("POST /pay"))
+            self.freeze(self.gw.pid("ledger"))
+            self.up.script({})
+            self.up.release("answer")
 
     def leave_unmarked(self):
         """All of the write has left and was answered, and no mark of its first byte is on disk: nor will one be."""

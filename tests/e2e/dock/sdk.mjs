@@ -2,8 +2,11 @@
 // package in the folder's node_modules. E2B_API_KEY, E2B_API_URL and E2B_SANDBOX_URL say where the dock is. Prints a line for
 // each that went well, and for each that is not had here the words in which that is said; any other end is a failure.
 import assert from 'node:assert/strict'
+import { webcrypto } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
 
+// Node 18 has it under this name alone, and the SDK signs its URLs with it.
+globalThis.crypto ??= webcrypto
 // As a module, which Node 18 can read too: what the other form of it requires is one.
 const { Sandbox, Secret, CommandExitError, NotFoundError, TimeoutError } =
   await import(pathToFileURL(`${process.argv[2]}/node_modules/${process.argv[3]}/dist/index.mjs`))

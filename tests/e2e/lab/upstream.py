@@ -52,7 +52,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import certs  # noqa: E402
 import websocket  # noqa: E402
 
-GATE_SECONDS = 30
+GATE_SECONDS = 300
 
 
 class Gates:

@@ -179,16 +179,22 @@ def a_broken_answer_is_no_answer(rig, transport):
             ("a NUL in the name", "dns-failed", lambda q, tcp: [q.answer([CNAME("up\0.test"), A("10.0.0.1", owner="up\0.test")])])]
     if transport != "connect":  # what makes no sense at all is waited past
         rows = [row for row in rows if row[0] in ("SERVFAIL", "1000 addresses", "a NUL in the name")]
-    wires = [rig.open(transport) for _ in range(len(rows) + 7)]
-    rig.names.zone[NAME] = tcp_only(lambda q: q.answer(HERE))
-    rig.passed("C15 truncated, then whole", rig.send(transport, "/w/tcp", wires.pop()), [("POST", "/w/tcp", b"abc")])
-    for n, (what, code, zone) in enumerate(rows):
+
+    def facing(zone):  # just before it is used: one that asks nothing for long is closed
+        rig.names.zone[NAME] = HERE
+        wire = rig.open(transport)
         rig.names.zone[NAME] = zone
-        rig.fails(f"C15 {what}", transport, code, wires.pop(), f"/w/{n}")
+        return wire
+    wire = facing(tcp_only(lambda q: q.answer(HERE)))
+    rig.passed("C15 truncated, then whole", rig.send(transport, "/w/tcp", wire), [("POST", "/w/tcp", b"abc")])
+    for n, (what, code, zone) in enumerate(rows):
+        rig.fails(f"C15 {what}", transport, code, facing(zone), f"/w/{n}")
     # Nobody's answers: of another number, from another port. The true server is silent.
-    rig.names.zone[NAME] = lambda q, tcp: [q.answer(HERE, number=q.id ^ 1), ("elsewhere", q.answer(HERE))]
-    rig.fails("C15 forged", transport, "dns-failed", wires.pop(), "/w/forged")
-    # What is not there is remembered for a while, so these come last.
+    forged = facing(lambda q, tcp: [q.answer(HERE, number=q.id ^ 1), ("elsewhere", q.answer(HERE))])
+    rig.fails("C15 forged", transport, "dns-failed", forged, "/w/forged")
+    # What is not there is remembered for a while, so these come last, over connections that are there already.
+    rig.names.zone[NAME] = HERE
+    wires = [rig.open(transport) for _ in range(5)]
     for n, (what, zone) in enumerate((("a loop of names", loop), ("the address of another name", [A("127.0.0.1", owner="evil.test")]), ("text alone", [Record("TXT", b"\x05hello")]), ("NXDOMAIN", None))):
         rig.names.zone[NAME] = zone
         rig.refused(f"C15 {what}", rig.send(transport, f"/w/none{n}", wires.pop()), closed=False, status=502)
