@@ -8,9 +8,27 @@
 
 void (*exchange_answered)(struct exchange *x);
 
-static struct ask *ask_free_slot(struct desk *d)
+/* Callers of the dock leave places to operators, and each tenant of theirs some to the others: the last of theirs are
+ * for tenants that hold next to none. */
+static bool ask_is_free(const struct exchange *x)
 {
-    for (size_t i = 0; i < DESK_ASKS; i++)
+    size_t all = 0, own = 0;
+
+    for (size_t i = 0; i < DESK_ASKS && x->place == PLACE_DOCK; i++) {
+        const struct exchange *o = x->desk->asks[i].id != 0 ? x->desk->asks[i].x : NULL;
+        if (o == NULL || o->place != PLACE_DOCK)
+            continue;
+        all++;
+        own += span_eq(span_str(o->caller.tenant), span_str(x->caller.tenant));
+    }
+    return own < DESK_TENANT_ASKS && all + (own < 2 ? 0 : DESK_DOCK_ASKS / 4) < DESK_DOCK_ASKS;
+}
+
+static struct ask *ask_free_slot(const struct exchange *x)
+{
+    struct desk *d = x->desk;
+
+    for (size_t i = ask_is_free(x) ? 0 : DESK_ASKS; i < DESK_ASKS; i++)
         if (d->asks[i].id == 0)
             return &d->asks[i];
     return NULL;
@@ -32,7 +50,7 @@ struct dynbuf *ask_begin(struct exchange *x, enum ask_whom whom, uint16_t type, 
 {
     struct desk *d = x->desk;
     struct chan *c = chan_of(d, whom);
-    struct ask *a = ask_free_slot(d);
+    struct ask *a = ask_free_slot(x);
     struct dynbuf *b = c && a ? chan_begin(c, type, d->last_id + 1) : NULL;
 
     if (!b) {

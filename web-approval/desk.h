@@ -27,7 +27,9 @@ enum {
     DESK_BODY_MAX = 64 * 1024,
     DESK_ANSWER_MAX = 24 * 1024 * 1024,
     DESK_ARENA_MAX = 32 * 1024 * 1024,
-    DESK_ASKS = 128,
+    DESK_ASKS = 192,       /* questions to other roles at once */
+    DESK_DOCK_ASKS = 144,  /* of these, for callers of the dock */
+    DESK_TENANT_ASKS = 72, /* and for those of one tenant */
     DESK_ASK_MS = 10 * 1000,
     DESK_RELOAD_MS = 40 * 1000, /* compiling a policy and running its tests may take 30 s */
     DESK_START_MS = 25 * 1000,  /* longer than the warden waits for a sandbox (BOX_START_MS) */

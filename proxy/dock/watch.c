@@ -282,14 +282,41 @@ static struct span target_of(struct call *x, struct span path, bool deep, uint64
                     : target;
 }
 
+/* What is asked for, until the desk has said that the token opens the sandbox: no place is taken before. */
+struct watching {
+    struct span path;
+    uint64_t timeout_s;
+    bool asked, deep;
+};
+
+static void watch_now(struct call *x, unsigned status, struct span body)
+{
+    const struct watching *g = x->step;
+    struct errand_ask ask = {.token = &x->token, .box = x->arg, .method = "GET"};
+    struct watcher *w;
+    struct id id;
+
+    if (!ask_own(x, status, body))
+        return;
+    if (!(w = watcher_new(x))) {
+        reply_no(x, 429, "as many folders are watched as may be");
+        return;
+    }
+    x->gone = caller_gone;
+    if (g->asked && id_new(&id) == 0)
+        id_text(&id, w->id);
+    w->until_ms = loop_now(x->dock->loop) + g->timeout_s * 1000;
+    ask.target = target_of(x, g->path, g->deep, g->timeout_s);
+    w->errand = ask.target.p && (w->id[0] != '\0') == g->asked ? errand_new(x->dock, &ask, event, w) : NULL;
+    if (!w->errand)
+        over(w, 503, SPAN("the gateway cannot be asked at the moment; try again"));
+}
+
 static void watch(struct call *x, bool asked)
 {
     const struct json *j = call_message(x);
-    uint64_t timeout_s = asked ? LONG_S : call_timeout_s(x);
-    struct errand_ask ask = {.token = &x->token, .box = x->arg, .method = "GET"};
-    struct watcher *w;
+    struct watching *g = j ? arena_alloc(&x->arena, sizeof(*g)) : NULL;
     struct span path;
-    struct id id;
 
     if (!j || path_take(x, json_text(j, SPAN("path")), &path) != 0)
         return;
@@ -297,18 +324,13 @@ static void watch(struct call *x, bool asked)
         reply_no(x, 501, "changes are told by their names alone: leave `includeEntry` out");
         return;
     }
-    if (!(w = watcher_new(x))) {
-        reply_no(x, 429, "as many folders are watched as may be");
+    if (!g) {
+        reply_no(x, 503, "no memory");
         return;
     }
-    x->gone = caller_gone;
-    if (asked && id_new(&id) == 0)
-        id_text(&id, w->id);
-    w->until_ms = loop_now(x->dock->loop) + timeout_s * 1000;
-    ask.target = target_of(x, path, is_true(j, SPAN("recursive")), timeout_s);
-    w->errand = ask.target.p && (w->id[0] != '\0') == asked ? errand_new(x->dock, &ask, event, w) : NULL;
-    if (!w->errand)
-        over(w, 503, SPAN("the gateway cannot be asked at the moment; try again"));
+    *g = (struct watching){path, asked ? LONG_S : call_timeout_s(x), asked, is_true(j, SPAN("recursive"))};
+    x->step = g;
+    ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, watch_now);
 }
 
 void watch_dir(struct call *x)

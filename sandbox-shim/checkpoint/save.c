@@ -41,6 +41,14 @@ static int too_much(const struct saving *v)
                    SPAN_FMT(v->order->owner), (unsigned long long)v->store->most);
 }
 
+static int too_many(const struct saving *v)
+{
+    *v->store->how = STORE_FULL;
+    return err_set(v->err,
+                   "%.*s has %d checkpoints, as many as one owner may: `countersign checkpoint rm` makes room",
+                   SPAN_FMT(v->order->owner), SHELF_KEPT_MAX);
+}
+
 static int full(const struct saving *v)
 {
     *v->store->how = STORE_FAILED;
@@ -223,6 +231,10 @@ static int commit(struct saving *v, const char *id, int all)
         too_much(v);
         goto out;
     }
+    if (shelf_kept(&v->shelf) >= SHELF_KEPT_MAX) {
+        too_many(v);
+        goto out;
+    }
     if (name_is_free(v) != 0)
         goto out;
     if (pack_name(&v->pack, id) != 0 || renameat(dir, tmp, dir, id) != 0 || fsync(dir) != 0) {
@@ -267,6 +279,8 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
     uint64_t there = shelf_bytes(&v->shelf);
     if (there >= v->store->most)
         return too_much(v);
+    if (shelf_kept(&v->shelf) >= SHELF_KEPT_MAX)
+        return too_many(v);
     if (pack_begin(&v->pack, &v->shelf, v->store->most - there) != 0)
         return err_set(v->err, "there is no memory for it");
     return pieces_load(&v->shelf, &v->pieces, v->err);

@@ -175,6 +175,25 @@ uint64_t shelf_bytes(const struct shelf *s)
     return shelf_each(s->dir, "ck-", "", add_size, &all) == 0 ? all.bytes : UINT64_MAX;
 }
 
+struct kept {
+    size_t n;
+};
+
+static int add_one(void *arg, const char *name)
+{
+    struct kept *k = arg;
+
+    k->n += form_is_id(span_str(name));
+    return 0;
+}
+
+size_t shelf_kept(const struct shelf *s)
+{
+    struct kept all = {0};
+
+    return shelf_each(s->dir, "ck-", "", add_one, &all) == 0 ? all.n : SIZE_MAX;
+}
+
 /* --- what is on it -------------------------------------------------------------------- */
 
 static bool mac_is(const struct shelf *s, char purpose, struct span a, struct span b, struct span said)

@@ -14,7 +14,11 @@
 #include "common/err.h"
 #include "sandbox-shim/checkpoint/form.h"
 
-enum { SHELF_NAME = 32, SHELF_FILE = FORM_ID + 5 };
+enum {
+    SHELF_NAME = 32,
+    SHELF_FILE = FORM_ID + 5,
+    SHELF_KEPT_MAX = 4096, /* checkpoints of one owner: whoever looks for one looks at all of all owners' */
+};
 
 struct evp_mac_ctx_st;
 struct shelf {
@@ -35,6 +39,8 @@ int shelf_share(const struct shelf *s) MUSTCHECK;
 
 /* Bytes of all its packs and checkpoints. */
 uint64_t shelf_bytes(const struct shelf *s);
+/* How many checkpoints there are on it. */
+size_t shelf_kept(const struct shelf *s);
 /* For each name in the folder that begins and ends so; what fn says below zero ends it and is said. */
 typedef int shelf_each_fn(void *arg, const char *name);
 int shelf_each(int dir, const char *begins, const char *ends, shelf_each_fn *fn, void *arg) MUSTCHECK;

@@ -166,6 +166,21 @@ static void put_done(struct exchange *x, struct frame *f)
     ask_send(x);
 }
 
+static void label(struct wire_sandbox *s, struct span key, struct span value)
+{
+    if (value.n == 0)
+        return;
+    s->label[s->nlabels].key = key;
+    s->label[s->nlabels++].value = value;
+}
+
+/* What its files are, and not what they are called, is a label of it, and its lane: policies may name these. */
+void api_started_label(struct wire_sandbox *s, const struct wire_box *b)
+{
+    label(s, b->image.n ? SPAN("image") : SPAN("packages"), b->digest);
+    label(s, SPAN("lane"), b->lane);
+}
+
 /* One that runs keeps its generation: whether it is paused is asked for before. */
 static void listed(struct exchange *x, struct frame *f)
 {

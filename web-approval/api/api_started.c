@@ -277,19 +277,17 @@ static void put_done(struct exchange *x, struct frame *f)
         ask_warden(x);
 }
 
-static void label(struct wire_sandbox *s, struct span key, struct span value)
+/* Those that were let through and do not run yet: the warden lists a sandbox when it is up. */
+static int starts_of(const struct exchange *x)
 {
-    if (value.n == 0)
-        return;
-    s->label[s->nlabels].key = key;
-    s->label[s->nlabels++].value = value;
-}
+    int n = 0;
 
-/* What its files are, and not what they are called, is a label of it, and its lane: policies may name these. */
-void api_started_label(struct wire_sandbox *s, const struct wire_box *b)
-{
-    label(s, b->image.n ? SPAN("image") : SPAN("packages"), b->digest);
-    label(s, SPAN("lane"), b->lane);
+    for (size_t i = 0; i < DESK_ASKS; i++) {
+        const struct ask *a = &x->desk->asks[i];
+        n += a->id != 0 && (a->fn == put_done || a->fn == access_put || a->fn == started) &&
+             a->x->place == PLACE_DOCK && span_eq(span_str(a->x->caller.tenant), span_str(x->caller.tenant));
+    }
+    return n;
 }
 
 /* A running one keeps its generation: it is asked for before another one begins. */
@@ -299,7 +297,7 @@ static void none_runs(struct exchange *x, struct frame *f)
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     unsigned n = msg_get_u16(&m);
     bool runs = false;
-    int own = 0, of_tenant = 0;
+    int own = 0, of_tenant = x->place == PLACE_DOCK ? starts_of(x) : 0;
     struct started one;
     struct dynbuf *b;
 
@@ -404,6 +402,8 @@ static int name_take(struct exchange *x, const struct json *given, char out[BOX_
     else if (rc == 1 && !span_eq(old.kind, SPAN("started")) && !span_eq(old.kind, SPAN("ended")))
         reply_problem(x, 409, "Name taken",
                       "a sandbox of this name exists that was not started here; choose another");
+    else if (rc == 1 && x->place == PLACE_DOCK && !span_eq(old.tenant, span_str(x->caller.tenant)))
+        reply_problem(x, 409, "Name taken", "this name is taken; choose another"); /* and with it its session */
     return x->status != 0 ? -1 : 0;
 }
 
@@ -423,22 +423,47 @@ static void lane_put(struct starting *s, struct span lane)
     s->box.lane = span_str(s->lane);
 }
 
-/* What the dock alone says, and has to, the name too, which none of its callers chooses. Its sandboxes have their
- * tenant's lane, whatever else it says, or none. -1, answered. */
-static int dock_take(struct exchange *x, const struct member *name, const struct member *access,
-                     const struct member *note, const struct member *network, struct starting *s)
-{
-    bool dock = x->place == PLACE_DOCK;
+/* What a start may say. */
+enum start_says {
+    SAYS_NAME = 0,
+    SAYS_SESSION,
+    SAYS_LIMITS,
+    SAYS_MEMORY,
+    SAYS_PIDS,
+    SAYS_CPU,
+    SAYS_DISK,
+    SAYS_FILES,
+    SAYS_TIMEOUT,
+    SAYS_FROM,
+    SAYS_IMAGE,
+    SAYS_LANE,
+    SAYS_ACCESS,
+    SAYS_NOTE,
+    SAYS_NETWORK,
+    STARTS_SAY
+};
 
-    s->note = note->value ? note->value->text : SPAN_NONE;
-    if (dock ? !name->value || json_parse(s->note, &x->arena) == NULL
-             : access->value != NULL || note->value != NULL || network->value != NULL) {
-        reply_problem(x, 400, "Bad request", "`access`, `note` and `network` are the dock's to say, with a `name`");
+/* What the dock alone says, and has to, the name too, which none of its callers chooses; and nothing that is an
+ * operator's to say: whose session it has, how large it is. -1, answered. */
+static int dock_take(struct exchange *x, const struct member f[STARTS_SAY], struct starting *s)
+{
+    const struct json *access = f[SAYS_ACCESS].value, *note = f[SAYS_NOTE].value;
+    bool dock = x->place == PLACE_DOCK, its = true;
+
+    const struct json *network = f[SAYS_NETWORK].value;
+    s->note = note ? note->text : SPAN_NONE;
+    for (size_t i = 0; i < STARTS_SAY; i++)
+        its &= i == SAYS_NAME || i == SAYS_TIMEOUT || i == SAYS_FROM || i >= SAYS_ACCESS || f[i].value == NULL;
+    if (dock ? !its || f[SAYS_NAME].value == NULL || json_parse(s->note, &x->arena) == NULL
+             : access != NULL || note != NULL || network != NULL) {
+        reply_problem(x, 400, "Bad request",
+                      "`access`, `note` and `network` are the dock's to say, with a `name`, and of the rest but "
+                      "`timeout` and `from`");
         return -1;
     }
-    if (dock && (!network->value || network->value->truth))
+    if (dock && (!network || network->truth))
         lane_put(s, dock_lane(x->desk, span_str(x->caller.tenant)));
-    return dock ? api_access_take(x, access->value, &s->access) : 0;
+    return dock ? api_access_take(x, access, &s->access) : 0;
 }
 
 /* From the first question to the last one of another start is waited for: one of the name has no row yet that says
@@ -528,14 +553,21 @@ int api_start_take(struct exchange *x, struct starting *s, const struct member *
 
 void api_started_start(struct exchange *x)
 {
-    struct member f[] = {{"name", JSON_STRING, false, NULL},    {"session", JSON_STRING, false, NULL},
-                         {"limits", JSON_STRING, false, NULL},  {"memory", JSON_NUMBER, false, NULL},
-                         {"pids", JSON_NUMBER, false, NULL},    {"cpu_percent", JSON_NUMBER, false, NULL},
-                         {"disk", JSON_NUMBER, false, NULL},    {"files", JSON_NUMBER, false, NULL},
-                         {"timeout", JSON_NUMBER, false, NULL}, {"from", JSON_STRING, false, NULL},
-                         {"image", JSON_STRING, false, NULL},   {"access", JSON_STRING, false, NULL},
-                         {"note", JSON_STRING, false, NULL},    {"lane", JSON_STRING, false, NULL},
-                         {"network", JSON_BOOL, false, NULL}};
+    struct member f[STARTS_SAY] = {[SAYS_NAME] = {"name", JSON_STRING, false, NULL},
+                                   [SAYS_SESSION] = {"session", JSON_STRING, false, NULL},
+                                   [SAYS_LIMITS] = {"limits", JSON_STRING, false, NULL},
+                                   [SAYS_MEMORY] = {"memory", JSON_NUMBER, false, NULL},
+                                   [SAYS_PIDS] = {"pids", JSON_NUMBER, false, NULL},
+                                   [SAYS_CPU] = {"cpu_percent", JSON_NUMBER, false, NULL},
+                                   [SAYS_DISK] = {"disk", JSON_NUMBER, false, NULL},
+                                   [SAYS_FILES] = {"files", JSON_NUMBER, false, NULL},
+                                   [SAYS_TIMEOUT] = {"timeout", JSON_NUMBER, false, NULL},
+                                   [SAYS_FROM] = {"from", JSON_STRING, false, NULL},
+                                   [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},
+                                   [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},
+                                   [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL},
+                                   [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},
+                                   [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)
@@ -546,15 +578,16 @@ void api_started_start(struct exchange *x)
     }
     x->step = s;
     api_start_begin(s);
-    if (api_number(x, &f[3], &s->box.memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
-        api_number(x, &f[4], &s->box.pids, BOX_PIDS_MIN, 4194304) != 0 ||
-        api_number(x, &f[5], &s->cpu_percent, 1, 102400) != 0 ||
-        api_number(x, &f[6], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
-        api_number(x, &f[7], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
-        api_checkpoint_named(x, f[9].value, &s->from) != 0 || (s->from.n > 0 && api_checkpoint_place(x) != 0) ||
-        dock_take(x, &f[0], &f[11], &f[12], &f[14], s) != 0 ||
-        api_start_take(x, s, &f[0], &f[1], &f[2], &f[8]) != 0 || api_lane_take(x, s, &f[13]) != 0)
+    if (api_number(x, &f[SAYS_MEMORY], &s->box.memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
+        api_number(x, &f[SAYS_PIDS], &s->box.pids, BOX_PIDS_MIN, 4194304) != 0 ||
+        api_number(x, &f[SAYS_CPU], &s->cpu_percent, 1, 102400) != 0 ||
+        api_number(x, &f[SAYS_DISK], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
+        api_number(x, &f[SAYS_FILES], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
+        api_checkpoint_named(x, f[SAYS_FROM].value, &s->from) != 0 ||
+        (s->from.n > 0 && api_checkpoint_place(x) != 0) || dock_take(x, f, s) != 0 ||
+        api_start_take(x, s, &f[SAYS_NAME], &f[SAYS_SESSION], &f[SAYS_LIMITS], &f[SAYS_TIMEOUT]) != 0 ||
+        api_lane_take(x, s, &f[SAYS_LANE]) != 0)
         return;
-    if (image_take(x, f[10].value) == 0)
+    if (image_take(x, f[SAYS_IMAGE].value) == 0)
         api_start_go(x);
 }

@@ -1,7 +1,7 @@
 /* Requests of one shape beside each other. */
 #include "web-approval/reading/parts.h"
 
-enum { FACTS_COMPARED = 200 };
+enum { FACTS_COMPARED = 200, FIELDS_COMPARED = 200 };
 
 /* The value of this name that stands at place nth among those of its name; p NULL: there is none. */
 static struct span fact(const struct reading *r, struct span label, size_t nth)
@@ -17,12 +17,98 @@ static struct span fact(const struct reading *r, struct span label, size_t nth)
     return SPAN_NONE;
 }
 
-static struct span value_of(const struct reading *r, const struct said *want)
+static bool same_name(const struct said *a, const struct said *b)
+{
+    return a->hash == b->hash && span_eq(a->name, b->name);
+}
+
+/* The same of a value of the body; and how many of its name come before that one. */
+static struct span value_of(const struct reading *r, const struct said *want, size_t nth)
 {
     for (size_t i = 0; i < r->nsaid; i++)
-        if (r->said[i].hash == want->hash && span_eq(r->said[i].name, want->name))
+        if (same_name(&r->said[i], want) && nth-- == 0)
             return r->said[i].value.p ? r->said[i].value : SPAN("");
     return SPAN_NONE;
+}
+
+static size_t before(const struct reading *r, size_t at)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < at; i++)
+        n += same_name(&r->said[i], &r->said[at]);
+    return n;
+}
+
+/* --- fields --- */
+
+/* Those that honest clients vary from one request to the next, and that change nothing of what it does; and those of
+ * its body, which is compared itself. */
+static bool varies(struct span name)
+{
+    static const char *const names[] = {"accept",
+                                        "authorization",
+                                        "b3",
+                                        "baggage",
+                                        "cache-control",
+                                        "content-digest",
+                                        "content-length",
+                                        "content-md5",
+                                        "cookie",
+                                        "date",
+                                        "digest",
+                                        "idempotency-key",
+                                        "pragma",
+                                        "priority",
+                                        "sentry-trace",
+                                        "traceparent",
+                                        "tracestate",
+                                        "user-agent",
+                                        "x-amz-content-sha256",
+                                        "x-amz-date",
+                                        "x-amzn-trace-id",
+                                        "x-cloud-trace-context",
+                                        "x-correlation-id",
+                                        "x-goog-api-client",
+                                        "x-idempotency-key",
+                                        "x-ms-client-request-id",
+                                        "x-ms-date",
+                                        "x-request-id",
+                                        "x-tc-timestamp"};
+    static const char *const begin[] = {"accept-", "amz-sdk-", "sec-", "x-b3-", "x-datadog-", "x-stainless-"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (span_ieq(name, span_str(names[i])))
+            return true;
+    for (size_t i = 0; i < sizeof begin / sizeof begin[0]; i++)
+        if (span_ieq(span_first(name, strlen(begin[i])), span_str(begin[i])))
+            return true;
+    return false;
+}
+
+static struct span field_name(const struct json *f)
+{
+    return f->child ? f->child->text : SPAN_NONE;
+}
+
+/* A boundary is another one each time. */
+static struct span field_value(const struct json *f)
+{
+    struct span v = f->child && f->child->next && f->child->next->text.p ? f->child->next->text : SPAN("");
+    bool form = span_ieq(field_name(f), SPAN("content-type")) && span_ieq(span_first(v, 10), SPAN("multipart/"));
+
+    return form ? span_first(v, span_index(v, ';')) : v;
+}
+
+/* The nth of this name; NULL: there is none. */
+static const struct json *field(const struct reading *r, struct span name, size_t nth)
+{
+    const struct json *list = r->asked->fields;
+
+    for (const struct json *f = list ? list->child : NULL; f; f = f->next)
+        if (span_ieq(field_name(f), name) && nth-- == 0)
+            return f;
+    return NULL;
 }
 
 struct sink {
@@ -39,12 +125,32 @@ static void put(struct sink *s, struct span name, struct span was, struct span i
     s->n += !same;
 }
 
+static void each_field(struct sink *s, const struct reading *of, const struct reading *other, bool back)
+{
+    const struct json *list = of->asked->fields;
+    size_t i = 0;
+
+    for (const struct json *f = list ? list->child : NULL; f && i < FIELDS_COMPARED; f = f->next, i++) {
+        size_t nth = 0;
+        if (varies(field_name(f)))
+            continue;
+        for (const struct json *g = list->child; g != f; g = g->next)
+            nth += span_ieq(field_name(g), field_name(f));
+        const struct json *o = field(other, field_name(f), nth);
+        if (!back)
+            put(s, field_name(f), o ? field_value(o) : SPAN_NONE, field_value(f));
+        else if (!o)
+            put(s, field_name(f), field_value(f), SPAN_NONE);
+    }
+}
+
 /* Each thing that one of them says, in turn, with the same of the other. back: only what the other lacks. */
 static void each(struct sink *s, const struct reading *of, const struct reading *other, bool back)
 {
     const struct json *list = of->asked->facts;
     size_t i = 0;
 
+    each_field(s, of, other, back);
     for (const struct json *f = list ? list->child : NULL; f && i < FACTS_COMPARED; f = f->next, i++) {
         struct span label = json_text(f, SPAN("label")), v = json_text(f, SPAN("value"));
         size_t nth = 0;
@@ -58,7 +164,8 @@ static void each(struct sink *s, const struct reading *of, const struct reading 
             put(s, label, v, w);
     }
     for (i = 0; i < of->nsaid; i++) {
-        struct span v = of->said[i].value.p ? of->said[i].value : SPAN(""), w = value_of(other, &of->said[i]);
+        struct span v = of->said[i].value.p ? of->said[i].value : SPAN("");
+        struct span w = value_of(other, &of->said[i], before(of, i));
         if (!back)
             put(s, of->said[i].name, w, v);
         else if (!w.p)

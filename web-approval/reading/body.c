@@ -3,6 +3,8 @@
 
 #include "common/text/visible.h"
 
+enum { LINE_SHOWN = 200 };
+
 /* Of several, servers differ in which they take. */
 static struct span field(struct reading *r, struct span want)
 {
@@ -22,7 +24,7 @@ static struct span field(struct reading *r, struct span want)
 static void charset_look(struct reading *r, struct span type)
 {
     for (size_t at; (at = span_index(type, '=')) < type.n; type = span_from(type, at + 1)) {
-        struct span name = span_first(type, at), value = span_trim(span_from(type, at + 1));
+        struct span name = span_trim(span_first(type, at)), value = span_trim(span_from(type, at + 1));
         value = span_trim(span_first(value, span_index(value, ';')));
         if (value.n > 1 && value.p[0] == '"')
             value = span_of(value.p + 1, value.n - 1 - (value.p[value.n - 1] == '"'));
@@ -30,6 +32,23 @@ static void charset_look(struct reading *r, struct span type)
             !span_ieq(value, SPAN("utf-8")) && !span_ieq(value, SPAN("utf8")) && !span_ieq(value, SPAN("us-ascii")))
             flag_add(r, "The body is said to be in another charset than it is shown in", SPAN("Content-Type"), value);
     }
+}
+
+/* XML says its own charset, and may give names to text that stands elsewhere in it. */
+static void xml_look(struct reading *r)
+{
+    struct span head = span_first(r->text, span_find(r->text, SPAN("?>")));
+    size_t at = span_starts(head, SPAN("<?xml")) ? span_find(head, SPAN("encoding")) : head.n;
+    struct span rest = span_from(head, at < head.n ? at + sizeof("encoding") - 1 : at), value;
+
+    rest = span_trim(span_from(rest, span_index(rest, '=') + 1));
+    value = rest.n > 1 ? span_first(span_from(rest, 1), span_index(span_from(rest, 1), rest.p[0])) : SPAN_NONE;
+    if (at < head.n && !span_ieq(value, SPAN("utf-8")) && !span_ieq(value, SPAN("us-ascii")))
+        flag_add(r, "The body is said to be in another charset than it is shown in", SPAN("<?xml"), value);
+    at = span_find(r->text, SPAN("<!ENTITY"));
+    if (at < r->text.n)
+        flag_add(r, "The body defines names for other text: what a server reads may not stand where it is shown",
+                 SPAN_NONE, span_first(span_from(r->text, at), LINE_SHOWN));
 }
 
 static bool type_ends(struct span type, struct span end)
@@ -87,10 +106,35 @@ static void picture_read(struct reading *r)
                  r->type);
 }
 
+/* By its type it is neither JSON, a form nor a picture. */
+static void other_read(struct reading *r, bool form, bool text)
+{
+    static const char list[] = "The body has more values than are listed here: read all of it";
+    bool git = type_begins(r->type, SPAN("application/x-git-")); /* told by its facts, and no text of anybody's */
+    enum json_fault why;
+    const struct json *j = text_json(r, r->text, &why);
+
+    if (j) {
+        flag_add(r, "The body is JSON, and its content type does not say so", SPAN_NONE, r->type);
+        tree_read(r, j);
+    } else if (why == JSON_OVER_LIMIT) {
+        flag_add(r, list, SPAN_NONE, SPAN_NONE);
+    }
+    if (form && (!j || span_index(r->text, '&') < r->text.n)) {
+        if (j)
+            flag_add(r, "To a server that goes by its content type the body is a form, and says something else",
+                     SPAN_NONE, r->type);
+        form_read(r, r->text, !j);
+    } else if (!j && !form && !git && (text || visible_is_text(r->text))) {
+        value_look(r, SPAN("body"), r->text, VALUE_TEXT);
+    }
+    if (type_ends(r->type, SPAN("xml")))
+        xml_look(r);
+}
+
 void body_read(struct reading *r)
 {
     struct span value = field(r, SPAN("content-type"));
-    enum json_fault why;
 
     r->coding = field(r, SPAN("content-encoding"));
     r->type = span_trim(span_first(value, span_index(value, ';')));
@@ -113,14 +157,6 @@ void body_read(struct reading *r)
     } else if ((form || text) && !visible_is_text(r->text)) {
         not_as_said(r);
     } else {
-        const struct json *j = text_json(r, r->text, &why);
-        if (j) {
-            flag_add(r, "The body is JSON, and its content type does not say so", SPAN_NONE, r->type);
-            tree_read(r, j);
-        } else if (form) {
-            form_read(r, r->text, true);
-        } else if (text || (r->type.n == 0 && visible_is_text(r->text))) {
-            value_look(r, SPAN("body"), r->text, VALUE_TEXT);
-        }
+        other_read(r, form, text);
     }
 }

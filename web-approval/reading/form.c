@@ -85,10 +85,12 @@ void form_read(struct reading *r, struct span s, bool body)
 
 /* --- with files ----------------------------------------------------------- */
 
-/* A parameter of a field's value, without its quotes; p NULL: it is not there. */
-static struct span parameter(struct span field, struct span want)
+/* A parameter of a field's value, without its quotes; p NULL: it is not there. *n: how often it is. */
+static struct span parameter(struct span field, struct span want, size_t *n)
 {
-    struct span rest = span_from(field, span_index(field, ';'));
+    struct span rest = span_from(field, span_index(field, ';')), found = SPAN_NONE;
+
+    *n = 0;
 
     while (rest.n) {
         rest = span_trim(span_from(rest, 1));
@@ -102,12 +104,12 @@ static struct span parameter(struct span field, struct span want)
         while (end < value.n && value.p[end] != (quoted ? '"' : ';'))
             end += quoted && value.p[end] == '\\' && end + 1 < value.n ? 2 : 1;
         bool has = equals < rest.n && rest.p[equals] == '=';
-        if (has && span_ieq(name, want))
-            return end && value.p ? span_first(value, end) : SPAN("");
+        if (has && span_ieq(name, want) && (*n)++ == 0)
+            found = end && value.p ? span_first(value, end) : SPAN("");
         rest = has ? span_from(value, end) : span_from(rest, equals);
         rest = span_from(rest, span_index(rest, ';'));
     }
-    return SPAN_NONE;
+    return found;
 }
 
 struct part {
@@ -115,44 +117,95 @@ struct part {
     bool good;
 };
 
+/* False: servers differ in what it is called. */
+static bool disposition(struct part *p, struct span value)
+{
+    size_t n, again;
+    bool once = !p->name.p; /* and it is the only field of its kind */
+
+    p->name = parameter(value, SPAN("name"), &n);
+    (void)parameter(value, SPAN("name*"), &again);
+    once &= n == 1 && again == 0;
+    p->file = parameter(value, SPAN("filename"), &n);
+    p->other = parameter(value, SPAN("filename*"), &again);
+    return once && n <= 1 && again <= 1;
+}
+
+/* False: it is not understood, or in two ways: then nobody knows what a server makes of it. */
+static bool head_line(struct part *p, struct span line)
+{
+    static const char *const plain[] = {"7bit", "8bit", "binary"};
+    struct span field, value;
+    bool is_plain = false;
+
+    if (line.n == 0 || line.p[0] == ' ' || line.p[0] == '\t' || span_index(line, '\r') < line.n ||
+        !span_cut(line, ':', &field, &value))
+        return false;
+    if (span_ieq(field, SPAN("content-disposition")))
+        return disposition(p, value);
+    if (span_ieq(field, SPAN("content-type")))
+        p->type = span_trim(value);
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        is_plain |= span_ieq(span_trim(value), span_str(plain[i]));
+    return is_plain || !span_ieq(field, SPAN("content-transfer-encoding"));
+}
+
 static struct part part_of(struct span s)
 {
     struct part p = {.good = false};
     size_t end = span_find(s, SPAN("\r\n\r\n"));
-    struct span head = span_first(s, end), line, field, value;
+    struct span head = span_first(s, end), line;
+    bool good = end < s.n;
 
-    if (end == s.n)
-        return p;
     p.content = span_from(s, end + 4);
-    for (bool more = true; more;) {
+    for (bool more = good; more && good;) {
         more = span_cut(head, '\n', &line, &head);
-        if (!span_cut(line, ':', &field, &value))
-            continue;
-        if (value.n && value.p[value.n - 1] == '\r')
-            value = span_first(value, value.n - 1);
-        if (span_ieq(field, SPAN("content-disposition"))) {
-            p.name = parameter(value, SPAN("name"));
-            p.file = parameter(value, SPAN("filename"));
-            p.other = parameter(value, SPAN("filename*"));
-        } else if (span_ieq(field, SPAN("content-type"))) {
-            p.type = span_trim(value);
-        }
+        if (more && (line.n == 0 || line.p[line.n - 1] != '\r')) /* to some the head ends there */
+            good = false;
+        else
+            good = head_line(&p, span_first(line, line.n - more));
     }
-    p.good = p.name.p != NULL;
+    p.good = good && p.name.p != NULL;
     return p;
+}
+
+/* "utf-8'en'%e2%82%ac": the name that it means. */
+static struct span other_name(struct reading *r, const struct part *p)
+{
+    struct span charset, rest;
+    uint8_t *out = arena_alloc(r->arena, p->other.n + 1);
+    size_t n = 0;
+
+    (void)span_cut(p->other, '\'', &charset, &rest);
+    rest = span_from(rest, span_index(rest, '\'') + 1);
+    if (!span_ieq(charset, SPAN("utf-8")) && !span_ieq(charset, SPAN("us-ascii")))
+        flag_add(r, "A file name is in another charset than it is shown in", p->name, p->other);
+    for (size_t i = 0; out && i < rest.n; i++) {
+        int v = rest.p[i] == '%' ? hex_number(span_from(rest, i + 1), 2) : -1;
+        out[n++] = v >= 0 ? (uint8_t)v : rest.p[i];
+        i += v >= 0 ? 2 : 0;
+    }
+    return span_of(out, n);
+}
+
+static void file_name_look(struct reading *r, const struct part *p, struct span file)
+{
+    text_look(r, p->name, file);
+    if (span_find(file, SPAN("..")) < file.n || span_index(file, '/') < file.n || span_index(file, '\\') < file.n)
+        flag_add(r, "A file name that leads to another folder", p->name, file);
 }
 
 static void file_look(struct reading *r, const struct part *p)
 {
-    struct span file = p->file.p ? p->file : p->other;
+    struct span other = p->other.p ? other_name(r, p) : SPAN_NONE, file = p->file.p ? p->file : other;
     const char *is = bytes_are(p->content);
     bool picture = span_ieq(span_first(p->type, 6), SPAN("image/"));
 
     if (p->file.p && p->other.p)
         flag_add(r, "A file with two names: servers differ in which one counts", p->file, p->other);
-    text_look(r, p->name, file);
-    if (span_find(file, SPAN("..")) < file.n || span_index(file, '/') < file.n || span_index(file, '\\') < file.n)
-        flag_add(r, "A file name that leads to another folder", p->name, file);
+    file_name_look(r, p, file);
+    if (p->file.p && p->other.p)
+        file_name_look(r, p, other);
     if (picture && !span_starts(p->type, SPAN("image/svg")) && !(is && span_starts(span_str(is), SPAN("a picture"))))
         flag_block(r, "A file is not what its type says, a picture", p->name, is ? span_str(is) : p->type);
     struct span words = arena_printf(r->arena, "a file of %zu bytes: ", p->content.n);
@@ -177,6 +230,7 @@ void multipart_read(struct reading *r, struct span type)
             }
             bool file = p.file.p || p.other.p;
             files += file;
+            r->files |= file;
             if (!file || !span_ends(p.name, SPAN("[]")))
                 once(r, &seen, p.name, file ? p.file : p.content);
             text_look(r, p.name, p.name);

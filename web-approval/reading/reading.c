@@ -141,6 +141,7 @@ void reading_make(const struct asked *q, struct arena *a, struct reading *r)
     facts(r);
     if (q->body.n)
         body_read(r);
+    r->whole = q->body.n == 0 || (r->kind && !r->together && !r->files && r->nsaid == r->values && !r->blocks);
     reason(r);
     if (a->used + READING_REST > a->max) /* what it could not take apart nobody looked at */
         flag_block(r, "The request has more in it than is taken apart here", SPAN_NONE, SPAN_NONE);

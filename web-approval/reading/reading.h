@@ -58,6 +58,8 @@ struct reading {
     struct said *said;
     size_t nsaid, max_said, values; /* values: how many there are in all */
     bool together;                  /* elements of lists are told together */
+    bool files;                     /* there are files in it, of which no more is told than their size and name */
+    bool whole;                     /* all that the body says is told: who compares that compares all of it */
 };
 
 /* One more, that was found elsewhere. words: as those of a flag, told apart by their address. */

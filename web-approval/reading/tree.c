@@ -18,6 +18,34 @@ static struct span below(struct reading *r, struct span name, struct span step)
     return head.p ? arena_join(r->arena, head, step) : SPAN_NONE;
 }
 
+static uint32_t lower_hash(struct span s)
+{
+    uint32_t h = 2166136261u;
+
+    for (size_t i = 0; i < s.n; i++)
+        h = (h ^ (s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + 32u : s.p[i])) * 16777619u;
+    return h;
+}
+
+/* Two names that are the same but for capitals, which some readers do not tell apart. */
+static void alike(struct reading *r, const struct json *object, struct span name)
+{
+    uint32_t hash[NAMES_COMPARED];
+    const struct json *at[NAMES_COMPARED];
+    size_t n = 0;
+
+    for (const struct json *c = object->child; c && n < NAMES_COMPARED; c = c->next, n++) {
+        hash[n] = lower_hash(c->key);
+        at[n] = c;
+        for (size_t i = 0; i < n; i++)
+            if (hash[i] == hash[n] && span_ieq(at[i]->key, c->key) && !span_eq(at[i]->key, c->key)) {
+                flag_add(r, "Names that differ in capitals alone: to some servers they are one, and the last counts",
+                         below(r, name, c->key), at[i]->key);
+                return;
+            }
+    }
+}
+
 static void twice(struct reading *r, const struct json *object, struct span name)
 {
     size_t i = 0;
@@ -58,6 +86,8 @@ static void walk(struct reading *r, const struct json *j, struct span name, unsi
         flag_add(r, "A value that stands deep in the body", name, j->text);
     if (j->twice)
         twice(r, j, name);
+    if (j->type == JSON_OBJECT)
+        alike(r, j, name);
     if (depth < 3)
         batch(r, j, name);
     if (j->child == NULL) {

@@ -2,6 +2,12 @@
 #include "proxy/dock/ask.h"
 #include "proxy/dock/commands/process.h"
 
+/* What was refused it was not given, and has room as before. */
+static void not_given(struct proc *p, const struct feeder *f)
+{
+    p->unfed -= f->now < p->unfed ? f->now : p->unfed;
+}
+
 static void feeder_gone(struct call *x)
 {
     struct proc *p = x->proc;
@@ -11,6 +17,8 @@ static void feeder_gone(struct call *x)
         return;
     for (struct feeder **at = &p->feeders; *at; at = &(*at)->next)
         if ((*at)->call == x) {
+            if ((*at)->asking && !x->errand) /* nobody could be asked */
+                not_given(p, *at);
             *at = (*at)->next;
             break;
         }
@@ -32,6 +40,8 @@ static void given(struct call *x, unsigned status, struct span body)
         return;
     }
     if (status != 204) {
+        if (p)
+            not_given(p, f);
         reply_desk(x, status, body);
         return;
     }
@@ -52,7 +62,8 @@ void input_go(struct proc *p)
     struct span target = arena_printf(&f->call->arena, "/api/v1/streams/%llu/input", (unsigned long long)p->stream);
     f->rest = span_from(f->rest, now.n);
     f->asking = true;
-    p->unfed += (uint32_t)now.n; /* before it is sent: that it was taken may be heard before this is answered */
+    f->now = (uint32_t)now.n;
+    p->unfed += f->now; /* before it is sent: that it was taken may be heard before this is answered */
     ask_desk(f->call, "POST", target, now.n ? now : SPAN(""), given);
 }
 

@@ -36,23 +36,47 @@ static struct proc *named(const struct call *x)
     return NULL;
 }
 
-/* Whoever asks of a command that is not there has shown a token all the same: the desk says whether it is one. */
-static void nobody(struct call *x, unsigned status, struct span body)
+/* What is done with a command that x names. */
+typedef void named_fn(struct call *x, struct proc *p);
+
+struct naming {
+    named_fn *fn;
+};
+
+static void found(struct call *x, unsigned status, struct span body)
 {
-    if (status == 200)
-        reply_no(x, 404, "no command of this number runs in the sandbox");
+    const struct naming *n = x->step;
+    struct proc *p;
+
+    if (!ask_own(x, status, body))
+        return;
+    if ((p = named(x)))
+        n->fn(x, p);
     else
-        reply_desk(x, status, body);
+        reply_no(x, 404, "no command of this number runs in the sandbox");
 }
 
-static struct proc *named_or_answered(struct call *x)
+/* A number is easily guessed: the desk says first whether this token opens the sandbox. asks: it is asked for what is
+ * done anyway, and need not be twice by who has begun the command. */
+static void with_named(struct call *x, bool asks, named_fn *fn)
 {
     const struct json *j = call_message(x);
+    struct naming *n = j ? arena_alloc(&x->arena, sizeof(*n)) : NULL;
     struct proc *p = j ? named(x) : NULL;
 
-    if (j && !p)
-        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, nobody);
-    return p;
+    if (!j)
+        return;
+    if (p && asks && span_eq_consttime(span_of(p->token.b, DIGEST_BYTES), span_of(x->token.b, DIGEST_BYTES))) {
+        fn(x, p);
+        return;
+    }
+    if (!n) {
+        reply_no(x, 503, "no memory");
+        return;
+    }
+    n->fn = fn;
+    x->step = n;
+    ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, found);
 }
 
 /* --- start ---------------------------------------------------------------------------- */
@@ -152,6 +176,7 @@ static void start_now(struct call *x, unsigned status, struct span body)
         reply_no(x, 429, "as many commands run as may at once");
         return;
     }
+    p->token = x->token;
     p->terminal = s->pty != NULL;
     (void)snprintf(p->tag, sizeof(p->tag), "%.*s", SPAN_FMT(tag));
     config_keep(s, p);
@@ -191,22 +216,14 @@ void process_start(struct call *x)
 
 /* --- those that run ---------------------------------------------------------------------- */
 
-static void connect_now(struct call *x, unsigned status, struct span body)
+static void connect_now(struct call *x, struct proc *p)
 {
-    struct proc *p;
-
-    if (!ask_own(x, status, body))
-        return;
-    if ((p = named(x)))
-        (void)proc_follow(p, x);
-    else
-        reply_no(x, 404, "no command of this number runs in the sandbox");
+    (void)proc_follow(p, x);
 }
 
 void process_connect(struct call *x)
 {
-    if (call_message(x))
-        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, connect_now);
+    with_named(x, false, connect_now);
 }
 
 static void list_now(struct call *x, unsigned status, struct span body)
@@ -251,15 +268,12 @@ static void done(struct call *x, unsigned status, struct span body)
         reply_desk(x, status, body);
 }
 
-void process_signal(struct call *x)
+static void signal_now(struct call *x, struct proc *p)
 {
-    struct proc *p = named_or_answered(x);
-    const struct json *s = p ? json_get(x->json, SPAN("signal")) : NULL;
+    const struct json *s = json_get(x->json, SPAN("signal"));
     struct ask_json a;
     uint64_t signo = 0;
 
-    if (!p)
-        return;
     if (s && s->type == JSON_STRING)
         signo = span_eq(s->text, SPAN("SIGNAL_SIGKILL")) ? 9 : span_eq(s->text, SPAN("SIGNAL_SIGTERM")) ? 15 : 0;
     else if (json_u64(x->json, SPAN("signal"), &signo) != 0)
@@ -274,15 +288,17 @@ void process_signal(struct call *x)
     ask_desk(x, "POST", stream_of(x, p, "signal"), json, done);
 }
 
-void process_update(struct call *x)
+void process_signal(struct call *x)
 {
-    struct proc *p = named_or_answered(x);
-    const struct json *size = p ? json_get(json_get(x->json, SPAN("pty")), SPAN("size")) : NULL;
+    with_named(x, true, signal_now);
+}
+
+static void update_now(struct call *x, struct proc *p)
+{
+    const struct json *size = json_get(json_get(x->json, SPAN("pty")), SPAN("size"));
     uint64_t rows, columns;
     struct ask_json a;
 
-    if (!p)
-        return;
     if (json_u64(size, SPAN("rows"), &rows) != 0 || json_u64(size, SPAN("cols"), &columns) != 0) {
         reply_no(x, 400, "a `pty` has a `size` of `rows` and `cols`");
         return;
@@ -294,16 +310,18 @@ void process_update(struct call *x)
     ask_desk(x, "POST", stream_of(x, p, "resize"), json, done);
 }
 
-void process_input(struct call *x)
+void process_update(struct call *x)
 {
-    struct proc *p = named_or_answered(x);
-    const struct json *in = p ? json_get(x->json, SPAN("input")) : NULL;
+    with_named(x, true, update_now);
+}
+
+static void input_now(struct call *x, struct proc *p)
+{
+    const struct json *in = json_get(x->json, SPAN("input"));
     struct span text = json_text(in, SPAN("stdin"));
     uint8_t *bytes;
     size_t n = 0;
 
-    if (!p)
-        return;
     if (text.n == 0)
         text = json_text(in, SPAN("pty"));
     bytes = arena_alloc(&x->arena, text.n + 1);
@@ -313,10 +331,17 @@ void process_input(struct call *x)
         input_give(p, x, span_of(bytes, n), false);
 }
 
+void process_input(struct call *x)
+{
+    with_named(x, true, input_now);
+}
+
+static void close_now(struct call *x, struct proc *p)
+{
+    input_give(p, x, SPAN_NONE, true);
+}
+
 void process_close(struct call *x)
 {
-    struct proc *p = named_or_answered(x);
-
-    if (p)
-        input_give(p, x, SPAN_NONE, true);
+    with_named(x, true, close_now);
 }

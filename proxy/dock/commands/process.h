@@ -16,6 +16,7 @@ struct feeder {
     struct feeder *next;
     struct call *call;
     struct span rest;
+    uint32_t now; /* bytes of it that were sent last */
     bool ends, asking;
 };
 
@@ -24,6 +25,7 @@ struct proc {
     struct dock *dock;
     uint32_t pid; /* ours: never used twice */
     char box[DOCK_BOX_MAX + 1], tag[64];
+    struct digest token;   /* that it was begun with */
     struct errand *errand; /* the desk's stream of it */
     struct sse sse;
     uint64_t stream; /* the desk's number; 0: it has not begun yet */

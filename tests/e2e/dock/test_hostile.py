@@ -290,6 +290,47 @@ def who_does_not_read_holds_up_nobody_and_costs_little(lab, dock):
         sock.close()
 
 
+WINDOW = 32 * 1024  # bytes of a command's input that may wait (sandbox-shim/inside/shim_talk.h)
+
+
+@both
+def who_shows_no_good_token_changes_nothing_of_a_command_or_of_what_is_watched(lab, dock):
+    """A sandbox's name and a command's number are no secrets: what the dock itself keeps of them is touched by nobody whom the
+    desk has not let in. F36."""
+    one, other = dock.key("one", "acme"), dock.key("two", "globex")
+    box, stranger = one.create(), other.create()
+    follows = dock.raw(start_bytes(box, "head -c 5 >got; echo done"))
+    said = b""
+    while b'"pid"' not in said:
+        said += follows.recv(4096)
+    pid = int(re.search(rb'"pid":(\d+)', said)[1])
+    lose = [dock.raw(start_bytes(box, "sleep 600")) for _ in range(2)]
+    ended = box.rpc("filesystem.Filesystem/CreateWatcher", {"path": "."})[1]["watcherId"]
+    named = {"process": {"pid": pid}}
+    token = box.token
+    for bad in ("at_" + "0" * 64, stranger.token):
+        box.token = bad
+        for _ in range(2 * WINDOW // 16384):
+            got = box.rpc("process.Process/SendInput", {**named, "input": {"stdin": base64.b64encode(b"x" * 16384).decode()}})
+            assert refusal(got) == GONE, got
+        for method, message in (("CloseStdin", named), ("Update", named), ("SendSignal", {**named, "signal": "SIGNAL_SIGKILL"}),
+                                ("Update", {**named, "pty": {"size": {"rows": 0, "cols": "x"}}}), ("SendSignal", {**named, "signal": 65})):
+            assert refusal(box.rpc("process.Process/" + method, message)) == GONE, method
+        for _ in range(WATCHES + 1):
+            assert refusal(box.rpc("filesystem.Filesystem/CreateWatcher", {"path": "."})) == GONE
+    box.token = token
+    assert box.rpc("process.Process/SendInput", {**named, "input": {"stdin": base64.b64encode(b"hello").decode()}}) == (200, {})
+    while b'"exitCode"' not in said and b'"exited"' not in said:
+        more = follows.recv(4096)
+        assert more, said
+        said += more
+    assert read(box, "got") == (200, b"hello")
+    assert box.rpc("filesystem.Filesystem/GetWatcherEvents", {"watcherId": ended})[0] == 200
+    for sock in lose:
+        sock.close()
+
+
+WATCHES = 16  # folders of one sandbox that are watched (proxy/dock/dock.h)
 PLACES = 512  # connections that the dock has at once (proxy/dock/dock.h)
 
 

@@ -433,6 +433,21 @@ static void one_owner_has_so_much_and_no_more(void **state)
     alike();
 }
 
+/* F36: of empty ones as well. Whoever looks for one looks at all there are, and would wait for as many as one owner
+ * likes. */
+static void one_owner_has_so_many_and_no_more(void **state)
+{
+    assert_int_equal(save("first"), 0);
+    IN("cd store/* && seq -f 'ck-0000000000000000000%%06.0f0' %d | xargs touch", SHELF_KEPT_MAX - 2);
+    assert_int_equal(save("last"), 0);
+    refused(save("another"), "4096 checkpoints");
+    assert_int_equal(how, STORE_FULL);
+    IN("! ls store/*/tmp-*");
+    assert_int_equal(save_of("other", "its", SPAN_NONE), 0); /* a neighbour has as many */
+    IN("rm store/*/ck-00000000000000000000000010");
+    assert_int_equal(save("another"), 0);
+}
+
 static void the_newest_comes_first(void **state)
 {
     struct order o = {.what = ORDER_LIST, .tenant = SPAN("default")};
@@ -473,6 +488,7 @@ int main(void)
         TEST(what_was_half_written_goes_and_nothing_else),
         TEST(what_others_need_stays),
         TEST(one_owner_has_so_much_and_no_more),
+        TEST(one_owner_has_so_many_and_no_more),
         TEST(the_newest_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 
 #define A_DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-enum { WAIT_TOO = 16 };
+enum { WAIT_TOO = DESK_DOCK_ASKS };
 
 extern struct dynbuf sent, noted; /* the last message, but for notes; the last note */
 extern unsigned sent_type, noted_n;

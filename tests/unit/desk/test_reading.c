@@ -51,6 +51,8 @@ static const struct flag *flagged(const char *words)
 #define JSON_TYPE  "[[\"Content-Type\",\"application/json\"]]"
 #define FORM_TYPE  "[[\"content-type\",\"application/x-www-form-urlencoded; charset=utf-8\"]]"
 #define FILES_TYPE "[[\"Content-Type\",\"multipart/form-data; boundary=b\"]]"
+#define PARTS_TYPE "[[\"Content-Type\",\"multipart/form-data; boundary=Q7\"]]"
+#define PART(says) SPAN("--Q7\r\nContent-Disposition: form-data; " says "\r\n\r\n1\r\n--Q7--")
 #define PNG        "\x89PNG\r\n\x1a\n"
 
 static const struct {
@@ -136,6 +138,50 @@ static const struct {
      SPAN("--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; "
           "name=a\r\n\r\n2\r\n--b--"),
      "more than once", "a", "2", false},
+    /* Whatever its type says, a text is looked at. */
+    {"/a", "[[\"Content-Type\",\"application/x-ndjson\"]]", SPAN("{\"a\":\"\xe2\x80\xae\"}\n{}\n"),
+     "turn the direction", "body", NULL, false},
+    {"/a", "[[\"Content-Type\",\"application/graphql\"]]", SPAN("mutation { drop(all: true) { id } }"),
+     "reads as GraphQL", "body", NULL, false},
+    {"/a", FORM_TYPE, SPAN("{\"a\":\"&role=admin&role=owner&b=\"}"), "goes by its content type", "", NULL, false},
+    {"/a", FORM_TYPE, SPAN("{\"a\":\"&role=admin&role=owner&b=\"}"), "more than once", "role", "owner", false},
+    {"/a", JSON_TYPE, SPAN("{\"x\":{\"amount\":5,\"b\":1,\"Amount\":900}}"), "capitals alone", "/x/Amount", "amount",
+     false},
+    {"/a", "[[\"Content-Type\",\"text/plain; charset =utf-16\"]]", SPAN("x"), "another charset", "Content-Type",
+     "utf-16", false},
+    {"/a", "[[\"Content-Type\",\"text/xml\"]]", SPAN("<?xml version='1.0' encoding = 'UTF-7'?><a>+ADw-</a>"),
+     "another charset", "<?xml", "UTF-7", false},
+    {"/a", "[[\"Content-Type\",\"application/soap+xml\"]]", SPAN("<!DOCTYPE a [<!ENTITY n '900'>]><a>&n;</a>"),
+     "names for other text", "", NULL, false},
+    {"/a", JSON_TYPE,
+     SPAN("{\"p\":\"\xea\x93\xaa"
+          "dmin\"}"),
+     "several scripts", "/p", NULL, false}, /* Lisu */
+    {"/a", JSON_TYPE,
+     SPAN("{\"p\":\"\xe2\xb2\x9f"
+          "wner\"}"),
+     "several scripts", "/p", NULL, false}, /* Coptic */
+    /* What a form's part is called, in two ways or in one that is not plain. */
+    {"/a", PARTS_TYPE, PART("name=\"a\"; filename*=UTF-8''gpj.%e2%80%aetxt"), "turn the direction", "a", NULL, false},
+    {"/a", PARTS_TYPE, PART("name=\"a\"; filename*=UTF-8''%2fetc%2fpasswd"), "another folder", "a", "/etc/passwd",
+     false},
+    {"/a", PARTS_TYPE, PART("name=\"a\"; filename=\"x\"; filename*=UTF-8''..%2fx"), "another folder", "a", "../x",
+     false},
+    {"/a", PARTS_TYPE, PART("name=\"a\"; filename*=utf-7''+AC8-x"), "another charset", "a", "utf-7''+AC8-x", false},
+    {"/a", PARTS_TYPE, PART("name=\"a\"; name=\"b\""), "cannot be taken apart", NULL, NULL, true},
+    {"/a", PARTS_TYPE, PART("name=\"a\"; name*=utf-8''b"), "cannot be taken apart", NULL, NULL, true},
+    {"/a", PARTS_TYPE, PART("name=\"a\"; filename=\"x\"; filename=\"y\""), "cannot be taken apart", NULL, NULL, true},
+    {"/a", PARTS_TYPE, PART("name=\"a\"; filename*=utf-8''x; filename*=utf-8''y"), "cannot be taken apart", NULL,
+     NULL, true},
+    {"/a", PARTS_TYPE, PART("name=\"a\"\r\nContent-Disposition: form-data; name=\"b\""), "cannot be taken apart",
+     NULL, NULL, true},
+    {"/a", PARTS_TYPE, PART("name=\"a\";\r\n name=\"b\""), "cannot be taken apart", NULL, NULL, true},
+    {"/a", PARTS_TYPE, PART("name=\"a\"\n\nfor some this is the content: yes"), "cannot be taken apart", NULL, NULL,
+     true},
+    {"/a", PARTS_TYPE, PART("name=\"a\"\rX: y"), "cannot be taken apart", NULL, NULL, true},
+    {"/a", PARTS_TYPE, PART("name=\"a\"\r\nno field"), "cannot be taken apart", NULL, NULL, true},
+    {"/a", PARTS_TYPE, PART("name=\"a\"\r\nContent-Transfer-Encoding: base64"), "cannot be taken apart", NULL, NULL,
+     true},
 };
 
 static void what_deceives_is_said(void **state)
@@ -187,6 +233,14 @@ static const struct {
           "name=\"c\"\r\n\r\n2\r\n--b--\r\n")},
     {"/a", "[[\"Content-Type\",\"text/plain\"]]", SPAN("Some words of a person, removed and dropped.\n")},
     {"/a", "[[\"Content-Type\",\"text/xml; charset=utf-8\"]]", SPAN("<a><b>1</b></a>")},
+    {"/a", "[[\"Content-Type\",\"application/soap+xml\"]]",
+     SPAN("<?xml version=\"1.0\" encoding=\"UTF-8\"?><a x=\"&amp;\"/>")},
+    {"/a", "[[\"Content-Type\",\"application/sql\"]]", SPAN("INSERT INTO t VALUES (1);\n")},
+    {"/a", PARTS_TYPE,
+     PART("name=\"a\"; filename=\"x.bin\"\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: "
+          "binary")},
+    {"/a", FORM_TYPE, SPAN("a={\"b\":1}&c=2")},
+    {"/a", JSON_TYPE, SPAN("{\"a\":{\"id\":1},\"A1\":2,\"b\":{\"ID\":1}}")},
 };
 
 static void what_is_honest_is_not(void **state)
@@ -367,6 +421,76 @@ static void beside_others(void **state)
     assert_int_equal(reading_odd(all, 1, &all[2], d, 8), 0); /* of two nobody is the odd one */
 }
 
+/* What is compared with the one that was approved, and whether that was all of it. */
+static const struct {
+    const char *fields[2];
+    struct span body[2];
+    size_t n;
+    const char *name;
+    bool whole;
+} beside[] = {
+    {{"[[\"Destination\",\"/a\"]]", "[[\"destination\",\"/b\"]]"}, {SPAN(""), SPAN("")}, 1, "destination", true},
+    {{"[]", "[[\"X-Amz-Acl\",\"public-read\"]]"}, {SPAN(""), SPAN("")}, 1, "X-Amz-Acl", true},
+    {{"[[\"If-Match\",\"1\"]]", "[]"}, {SPAN(""), SPAN("")}, 1, "If-Match", true},
+    {{"[[\"x-a\",\"1\"],[\"X-A\",\"2\"]]", "[[\"X-A\",\"1\"],[\"X-A\",\"3\"]]"},
+     {SPAN(""), SPAN("")},
+     1,
+     "X-A",
+     true},
+    {{"[[\"Date\",\"1\"],[\"User-Agent\",\"a\"],[\"Accept\",\"a\"]]",
+      "[[\"date\",\"2\"],[\"Accept-Language\",\"b\"]]"},
+     {SPAN(""), SPAN("")},
+     0,
+     NULL,
+     true},
+    {{FORM_TYPE, FORM_TYPE}, {SPAN("a=1&a=2"), SPAN("a=1&a=1")}, 1, "a", true},
+    {{FORM_TYPE, FORM_TYPE}, {SPAN("a=1&a=2"), SPAN("a=1")}, 1, "a", true},
+    {{PARTS_TYPE, PARTS_TYPE},
+     {PART("name=\"a\"; filename=\"x\""),
+      SPAN("--Q7\r\nContent-Disposition: form-data; name=\"a\"; filename=\"x\"\r\n\r\n2\r\n--Q7--")},
+     0,
+     NULL,
+     false},
+    {{"[[\"Content-Type\",\"text/plain\"]]", "[[\"Content-Type\",\"text/plain\"]]"},
+     {SPAN("hello"), SPAN("other")},
+     0,
+     NULL,
+     false},
+};
+
+static void beside_hides_nothing(void **state)
+{
+    struct reading all[2];
+    struct asked of[2];
+    struct differs d[8];
+
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+        arena_free(&arena);
+        for (size_t k = 0; k < 2; k++) {
+            of[k] = (struct asked){
+                .method = SPAN("PUT"), .host = SPAN("h.example"), .path = SPAN("/"), .body = beside[i].body[k]};
+            of[k].fields = json_parse(span_str(beside[i].fields[k]), &arena);
+            reading_make(&of[k], &arena, &all[k]);
+        }
+        size_t n = reading_differs(&all[0], &all[1], d, 8);
+        if (n != beside[i].n || (n && !span_eq(d[0].name, span_str(beside[i].name))))
+            fail_msg("row %zu: %zu differences, the first in %.*s", i, n, SPAN_FMT(n ? d[0].name : SPAN_NONE));
+        if (all[0].whole != beside[i].whole || all[1].whole != beside[i].whole)
+            fail_msg("row %zu: whole: %d", i, all[0].whole);
+    }
+    struct dynbuf b;
+    dynbuf_init(&b, 1 << 16);
+    for (unsigned i = 0; i < 300; i++)
+        (void)dynbuf_addf(&b, "%s%u", i ? "," : "[", i);
+    (void)dynbuf_add(&b, SPAN("]"));
+    made("POST", "/a", JSON_TYPE, dynbuf_span(&b));
+    assert_true(reading.together && !reading.whole);
+    dynbuf_free(&b);
+    made("POST", "/a", JSON_TYPE, SPAN("{\"a\":[1,2]}"));
+    assert_true(reading.whole);
+    print_message("ok E18 unit\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +501,7 @@ int main(void)
         cmocka_unit_test(padding),
         cmocka_unit_test(reasons),
         cmocka_unit_test(beside_others),
+        cmocka_unit_test(beside_hides_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

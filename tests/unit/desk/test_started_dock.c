@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "proxy/wire_ticket.h"
+#include "web-approval/api/steps.h"
 #include "web-approval/dock.h"
 
 #define CHECKPOINT "ck-00000000000000000000000000"
 #define ACCESS     "0000000000000000000000000000000000000000000000000000000000000001"
+#define OPENED     "{\"name\":\"sb-1\",\"access\":\"" ACCESS "\",\"note\":\"{}\""
 
 static void what_is_an_operators_is_not_there(void **state)
 {
@@ -153,10 +155,26 @@ static void a_start_says_what_it_is_opened_with(void **state)
                                       "{\"name\":\"sb-1\",\"note\":\"{}\"}",
                                       "{\"access\":\"" ACCESS "\",\"note\":\"{}\"}",
                                       "{\"name\":\"sb-1\",\"access\":\"00\",\"note\":\"{}\"}",
-                                      "{\"name\":\"sb-1\",\"access\":\"" ACCESS "\",\"note\":\"{\"}"};
+                                      "{\"name\":\"sb-1\",\"access\":\"" ACCESS "\",\"note\":\"{\"}",
+                                      OPENED ",\"session\":\"box\"}",
+                                      OPENED ",\"limits\":\"approximate\"}",
+                                      OPENED ",\"memory\":1125899906842624}",
+                                      OPENED ",\"pids\":4194304}",
+                                      OPENED ",\"cpu_percent\":100}",
+                                      OPENED ",\"disk\":1073741824}",
+                                      OPENED ",\"files\":65536}",
+                                      OPENED ",\"image\":\"debian\"}"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start", bad[i]), 400);
     assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"access\":\"" ACCESS "\"}"), 400);
+    /* Of another tenant nothing is taken over by a name: its session would be, with the tickets that it has. */
+    static const char *const theirs[] = {"old", "box", "abox"};
+    char body[256];
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(body, sizeof(body), "{\"name\":\"%s\",\"access\":\"" ACCESS "\",\"note\":\"{}\"}", theirs[i]);
+        assert_int_equal(docked(i == 2 ? "globex" : "acme", "", "POST /api/v1/sandboxes/start", body), 409);
+        assert_int_equal(sent_type, 0);
+    }
     assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start",
                             "{\"name\":\"abox\",\"access\":\"" ACCESS "\",\"note\":\"{}\"}"),
                      0);
@@ -279,6 +297,75 @@ static void of_a_tenant_so_many_run(void **state)
     }
 }
 
+/* F36: those that were let through and are not up yet count: who asks for all of them at once has no more. */
+static void of_a_tenant_so_many_start(void **state)
+{
+    static struct exchange others[2];
+    static struct starting being = {.name = "sb-other"};
+    struct dynbuf list;
+    assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start", OPENED "}"), 0);
+    answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
+    for (int stage = 0; stage < 3; stage++) {
+        if (stage == 0)
+            answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+        else {
+            assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start",
+                                    "{\"name\":\"abox\",\"access\":\"" ACCESS "\",\"note\":\"{}\"}"),
+                             0);
+            answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
+            answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+            for (int i = 0; i < stage; i++)
+                answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+        }
+        ask_fn *fn = NULL;
+        for (size_t i = 0; i < DESK_ASKS; i++)
+            fn = desk.asks[i].id == sent_id ? desk.asks[i].fn : fn;
+        assert_non_null(fn);
+        for (int past = 0; past < 2; past++) {
+            for (int i = 0; i < 2; i++) {
+                others[i] = (struct exchange){.desk = &desk, .place = PLACE_DOCK, .step = &being};
+                (void)snprintf(others[i].caller.tenant, sizeof(others[i].caller.tenant), "acme");
+                wait_too[i] = (struct ask){.id = 1000 + (uint64_t)i, .fn = fn, .x = &others[i]};
+            }
+            dynbuf_init(&list, 64 * 1024);
+            msg_put_u16(&list, (uint16_t)(DOCK_TENANT_BOXES - 3 + past));
+            for (int i = 0; i < DOCK_TENANT_BOXES - 3 + past; i++)
+                put_row(&list, "abox");
+            assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start", OPENED "}"), 0);
+            answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
+            answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&list));
+            assert_int_equal(x.status, past ? 429 : 0);
+            assert_int_equal(docked("globex", "", "POST /api/v1/sandboxes/start", OPENED "}"), 0);
+            answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
+            answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&list));
+            assert_int_equal(x.status, 0);
+            dynbuf_free(&list);
+        }
+        memset(wait_too, 0, sizeof(wait_too));
+    }
+}
+
+/* E22, F36: what one tenant asks keeps neither another one nor an operator from being answered. */
+static void of_a_tenant_so_much_is_asked_at_once(void **state)
+{
+    static struct exchange others[DESK_DOCK_ASKS];
+    static const char line[] = "GET /api/v1/sandboxes/started";
+    for (int one = 0; one < 2; one++)
+        for (int past = 0; past < 2; past++) {
+            size_t n = (size_t)(one ? DESK_TENANT_ASKS : DESK_DOCK_ASKS) - 1 + (size_t)past;
+            memset(wait_too, 0, sizeof(wait_too));
+            for (size_t i = 0; i < n; i++) {
+                others[i] = (struct exchange){.desk = &desk, .place = PLACE_DOCK};
+                (void)snprintf(others[i].caller.tenant, sizeof(others[i].caller.tenant), one ? "acme" : "t%zu", i);
+                wait_too[i] = (struct ask){.id = 1000 + i, .x = &others[i]};
+            }
+            assert_int_equal(docked("acme", "", line, ""), past ? 503 : 0);
+            assert_int_equal(docked("globex", "", line, ""), past && !one ? 503 : 0);
+            assert_int_equal(control("POST /api/v1/reload", ""), 0);
+        }
+    memset(wait_too, 0, sizeof(wait_too));
+}
+
 static void a_key_is_shown_once_and_kept_as_a_hash(void **state)
 {
     struct digest hash;
@@ -319,6 +406,8 @@ int main(void)
         cmocka_unit_test(a_tenants_checkpoints_are_asked_for_as_its_own),
         cmocka_unit_test(so_much_is_done_with_checkpoints_at_once),
         cmocka_unit_test(of_a_tenant_so_many_run),
+        cmocka_unit_test(of_a_tenant_so_many_start),
+        cmocka_unit_test(of_a_tenant_so_much_is_asked_at_once),
         cmocka_unit_test(a_key_is_shown_once_and_kept_as_a_hash),
         cmocka_unit_test(what_it_starts_has_its_tenants_lane),
     };
