@@ -153,6 +153,15 @@ static const struct cli_option list[] = {
     {.name = NULL}};
 static const struct cli_option show[] = {{.name = "body", .help = "the body's exact bytes and nothing else"},
                                          {.name = NULL}};
+static const struct cli_option approve[] = {
+    {.name = "reason", .arg = "WORDS", .help = "kept in the record"},
+    {.name = "digest", .arg = "HEX", .help = "only if this is still its digest"},
+    {.name = "uses", .arg = "N", .help = "and so many more of its shape, as they come"},
+    {.name = "for", .arg = "TIME", .help = "with --uses: for so long, such as 10m"},
+    {.name = NULL}};
+static const struct cli_option grants_all[] = {{.name = "all", .help = "also those that are over"}, {.name = NULL}};
+static const struct cli_option grants_why[] = {{.name = "reason", .arg = "WORDS", .help = "kept in the record"},
+                                               {.name = NULL}};
 static const struct cli_option decide[] = {
     {.name = "reason", .arg = "WORDS", .help = "kept in the record; of a denial, told to the agent"},
     {.name = "digest", .arg = "HEX", .help = "only if this is still its digest"},
@@ -365,11 +374,15 @@ const struct cli_verb cli_verbs[] = {
     {"approvals show", "ID", "the whole request as it would leave, who asks, and the rule that held it",
      "countersign approvals show 8z3k", show, TAKES_BOTH, approvals_show, NULL},
     {"approvals approve", "ID", "let the request leave, once, exactly as it is", "countersign approvals approve 8z3k",
-     decide, TAKES_BOTH, approvals_approve, NULL},
+     approve, TAKES_BOTH, approvals_approve, NULL},
     {"approvals deny", "ID", "refuse the request", "countersign approvals deny 8z3k --reason 'not on a Friday'",
      decide, TAKES_BOTH, approvals_deny, NULL},
     {"approvals watch", "", "what waits, then a line for each change", "countersign approvals watch", list,
      TAKES_BOTH, approvals_watch, NULL},
+    {"grants list", "", "what is approved ahead: so many more of one shape, until when", "countersign grants list",
+     grants_all, TAKES_BOTH, grants_list, NULL},
+    {"grants revoke", "ID", "take one back: from now on its requests wait for a person again",
+     "countersign grants revoke 8z3k", grants_why, TAKES_BOTH, grants_revoke, NULL},
     {"sandbox create", "[NAME]", "an identity for a container, machine or job, and the variables for it",
      "countersign sandbox create ci-7 --format docker > ci.env", create, TAKES_BOTH, sandbox_create, NULL},
     {"sandbox list", "", "every sandbox, and how many of its requests wait", "countersign sandbox list", NULL,

@@ -52,6 +52,15 @@ struct ws_terms {
     uint64_t within_ms;  /* after the upgrade; then the connection is closed */
 };
 
+/* How far the yes to a hold may go beyond this one request: a grant, for others of the same shape. The zero is no
+ * further. */
+struct grant_terms {
+    uint32_t uses;      /* at most */
+    uint32_t effects;   /* of which requests: effect e is bit 1 << e */
+    bool named;         /* only of operations that a pack names */
+    uint64_t within_ms; /* and at most so long */
+};
+
 /* Who is asking. */
 struct subject {
     struct span sandbox;
@@ -94,6 +103,8 @@ struct rule_ref { /* where a rule stands; all empty when no rule decided */
     uint32_t line;
 };
 
+#define POLICY_OPEN "{any}"
+
 struct decision {
     enum verdict verdict;
     bool need_body; /* not decided yet: read the whole body (at most body_max bytes), then call again */
@@ -110,6 +121,9 @@ struct decision {
     uint64_t within_ms;      /* how long a ticket lives; 0: the configured default */
     uint64_t inline_wait_ms; /* UINT64_MAX: the configured default */
     bool reason_required;
+    struct grant_terms grants;
+    struct span open_path; /* where a pack names it by its head alone: its path, with POLICY_OPEN for each step that
+                              neither the operation nor the resource says; else empty */
     struct ws_terms messages;
     bool upgrade;             /* a WebSocket upgrade ... */
     struct span subprotocols; /* ... and which of the subprotocols it offers may leave, as a list */

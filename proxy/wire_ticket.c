@@ -2,7 +2,7 @@
 
 enum { NAME_BYTES = 256, CODE_BYTES = 64, PATH_BYTES = 2048, FACTS_BYTES = 256 * 1024, WORDS_BYTES = 4096 };
 enum { RULE_BYTES = 256, MEASURE_BYTES = 8 * 1024 };
-enum { TYPE_BYTES = 100, REFS_BYTES = 1024, RANGE_BYTES = 96 };
+enum { TYPE_BYTES = 100, SHAPE_BYTES = 8 * 1024, REFS_BYTES = 1024, RANGE_BYTES = 96 };
 
 static int ok(const struct msg_in *m)
 {
@@ -86,6 +86,10 @@ void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
     msg_put_span(b, t->dialect);
     msg_put_u8(b, t->reason_required);
     msg_put_u64(b, t->within_ms);
+    msg_put_digest(b, &t->shape.digest);
+    msg_put_span(b, t->shape.json);
+    msg_put_u32(b, t->shape.uses);
+    msg_put_u64(b, t->shape.within_ms);
 }
 
 int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
@@ -103,6 +107,10 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
     t->dialect = msg_get_span(m, CODE_BYTES);
     t->reason_required = msg_get_bool(m);
     t->within_ms = msg_get_u64(m);
+    msg_get_digest(m, &t->shape.digest);
+    t->shape.json = msg_get_span(m, SHAPE_BYTES);
+    t->shape.uses = msg_get_u32(m);
+    t->shape.within_ms = msg_get_u64(m);
     return ok(m);
 }
 
@@ -114,6 +122,7 @@ void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s)
     msg_put_u64(b, s->expires_ms);
     msg_put_span(b, s->by);
     msg_put_span(b, s->words);
+    msg_put_u8(b, s->granted);
     msg_put_u8(b, s->has_answer);
 }
 
@@ -125,6 +134,7 @@ int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s)
     s->expires_ms = msg_get_u64(m);
     s->by = msg_get_span(m, NAME_BYTES);
     s->words = msg_get_span(m, WORDS_BYTES);
+    s->granted = msg_get_bool(m);
     s->has_answer = msg_get_bool(m);
     if (s->state > TICKET_UNKNOWN)
         m->bad = true;

@@ -32,6 +32,16 @@ struct wire_record {
 void wire_put_record(struct dynbuf *b, const struct wire_record *r);
 int wire_get_record(struct msg_in *m, struct wire_record *r) MUSTCHECK;
 
+/* What it has in common with others that one grant may cover (proxy/judge/tickets/shape.h); all zero: no grant covers
+ * it. */
+struct wire_shape {
+    struct digest digest;
+    struct span json;   /* in words, for a person: {"path", "query": [{"name", "value"}], "body", "names": the same};
+                           a value only where it is part of the shape */
+    uint32_t uses;      /* at most so many may be granted with it */
+    uint64_t within_ms; /* and for so long */
+};
+
 /* A request to be held. */
 struct wire_ticket {
     struct wire_record record;
@@ -42,6 +52,7 @@ struct wire_ticket {
                                                                            answer is "facts-wanted" */
     bool reason_required;
     uint64_t within_ms;
+    struct wire_shape shape;
     uint64_t exchange; /* the frame's id, and not among the fields */
 };
 void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t);
@@ -54,7 +65,8 @@ struct wire_ticket_state {
     bool joined;   /* there before */
     uint64_t expires_ms;   /* Unix time */
     struct span by, words; /* who decided, and what they said */
-    bool has_answer;       /* done, and its answer was kept: wire_answer, u64 size, span inline or fd follow */
+    bool granted;    /* pending, and a grant fits: M_CLAIM is answered as if it were approved, if it still does */
+    bool has_answer; /* done, and its answer was kept: wire_answer, u64 size, span inline or fd follow */
 };
 void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s);
 int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s) MUSTCHECK;

@@ -22,6 +22,9 @@ static const struct route {
     {"GET", "/api/v1/tickets/*/body", BOTH, api_ticket_body},
     {"POST", "/api/v1/tickets/*/approve", PLACE_CONTROL, api_approve},
     {"POST", "/api/v1/tickets/*/deny", PLACE_CONTROL, api_deny},
+    {"GET", "/api/v1/tickets/*/grant", BOTH, api_ticket_grant},
+    {"GET", "/api/v1/grants", BOTH, api_grants},
+    {"POST", "/api/v1/grants/*/revoke", PLACE_CONTROL, api_grant_revoke},
     {"GET", "/api/v1/events", BOTH, api_events},
     {"GET", "/api/v1/audit", BOTH, api_audit},
     {"GET", "/api/v1/runs", BOTH, api_runs},
@@ -92,6 +95,9 @@ static const struct route {
     {"GET", "/tickets/*/body", PLACE_PAGE, api_ticket_body},
     {"POST", "/tickets/*/approve", PLACE_PAGE, page_approve},
     {"POST", "/tickets/*/deny", PLACE_PAGE, page_deny},
+    {"POST", "/tickets/*/grant", PLACE_PAGE, page_grant},
+    {"GET", "/grants", PLACE_PAGE, page_grants},
+    {"POST", "/grants/*/revoke", PLACE_PAGE, page_grant_revoke},
     {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
 };
 

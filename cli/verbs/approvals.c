@@ -4,6 +4,7 @@
 
 #include "cli/table.h"
 #include "cli/verb.h"
+#include "cli/verbs/grants.h"
 #include "common/id.h"
 #include "common/text/visible.h"
 #include "common/text/person.h"
@@ -401,8 +402,11 @@ static int decide(struct approvals *a, const char *how)
     struct dynbuf body;
     struct jsonw w;
     struct err e;
-    int rc;
+    uint64_t uses = 0, for_ms = 0;
+    int rc = strcmp(how, "approve") == 0 ? grants_asked(a->c, &uses, &for_ms) : CLI_OK;
 
+    if (rc != CLI_OK)
+        return rc;
     if (api_running(a->g.sock, &e) == 0)
         return verb_fail(CLI_STORE,
                          "no gateway runs: nothing answers at %s. That of `countersign run --policy` ends with its "
@@ -420,10 +424,16 @@ static int decide(struct approvals *a, const char *how)
     jsonw_kv(&w, "digest", digest ? span_str(digest) : member_text(t, "digest"));
     if (reason)
         jsonw_kv(&w, "reason", span_str(reason));
+    if (uses) {
+        jsonw_kv_u64(&w, "uses", uses);
+        jsonw_kv_u64(&w, "for_ms", for_ms);
+    }
     jsonw_end_object(&w);
     (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s/%s", id, how);
-    rc = dynbuf_ok(&body) ? verb_ask(&a->g, "POST", path, dynbuf_span(&body), 200)
-                          : verb_fail(CLI_USAGE, "the reason is too long");
+    rc = uses ? grants_say(&a->g, id, t, uses, for_ms) : CLI_OK;
+    if (rc == CLI_OK)
+        rc = dynbuf_ok(&body) ? verb_ask(&a->g, "POST", path, dynbuf_span(&body), 200)
+                              : verb_fail(CLI_USAGE, "the reason is too long");
     dynbuf_free(&body);
     if (rc != CLI_OK)
         return rc;

@@ -209,6 +209,8 @@ static int fill_words(const struct policy *p, const struct img_pack *k, const st
         rc |= fill(a, text, r, cap, ncap, &c->resource);
     if (row->summary.n)
         rc |= fill(a, img_span(p, row->summary), r, cap, ncap, &c->summary);
+    if (row->body == BODY_NONE && !c->rest)
+        rc |= classify_open_path(img_span(p, g->text), text, path, a, &c->open_path);
     return rc;
 }
 

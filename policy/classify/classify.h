@@ -16,6 +16,7 @@ enum {
 struct class
 {
     struct span op, resource, pack, summary;
+    struct span open_path; /* as in struct decision */
     enum effect effect;
     enum dialect dialect;
     uint64_t body_max;
@@ -59,6 +60,10 @@ bool path_keeps_slash(struct span path);
 /* Classes of r under one reading of its path; at least one. body: of the request, not looked at or already. */
 size_t classify(const struct policy *p, const struct request *r, struct span path, struct body_view *body,
                 struct arena *a, struct class out[CLASSES_MAX]);
+/* shape.c: `path`, which fits a row's pattern, with POLICY_OPEN for each step that neither the row nor its resource's
+ * template says. -1: no memory. */
+int classify_open_path(struct span pattern, struct span resource, struct span path, struct arena *a,
+                       struct span *out) MUSTCHECK;
 /* Effect of a method without a pack. */
 enum effect classify_rest_effect(struct span method, bool has_body);
 /* Does the pack apply to this host and port? */

@@ -32,6 +32,7 @@ struct outcome outcome_of_hold(const struct hold_sum *h)
                             .within_ms = h->within_ms,
                             .inline_wait_ms = h->inline_wait_ms,
                             .messages = h->messages,
+                            .grants = h->grants,
                             .limited = h->limited};
 }
 
@@ -196,6 +197,7 @@ static bool outcome_merge(struct outcome *a, const struct outcome *b)
         a->approver = other->approver;
     else if (other->approver != IMG_NONE && other->approver != a->approver)
         *a = outcome_refusal("ambiguous-approvers", a->rule);
+    a->grants = grant_terms_meet(a->grants, other->grants);
     a->reason |= other->reason;
     if (other->within_ms && (a->within_ms == 0 || other->within_ms < a->within_ms))
         a->within_ms = other->within_ms;
@@ -274,9 +276,17 @@ static void take_class(struct decision *d, const struct class *c)
     d->body_max = c->body_max ? c->body_max : BODY_MAX_DEFAULT;
     d->push = c->found.push;
     d->join_body = c->found.join;
+    d->open_path = c->open_path;
     d->summary = c->summary;
     d->facts = c->found.facts;
     d->nfacts = c->found.nfacts;
+}
+
+/* What takes more away than others, or what nobody named, only where the rule says so. */
+static struct grant_terms take_grants(const struct decision *d, const struct grant_terms *g)
+{
+    bool may = d->verdict == VERDICT_HOLD && (g->effects & 1u << d->effect) != 0 && (d->open_path.n || !g->named);
+    return may && g->within_ms ? *g : (struct grant_terms){0};
 }
 
 static void take_outcome(const struct ask *k, struct decision *d, const struct outcome *o)
@@ -289,6 +299,7 @@ static void take_outcome(const struct ask *k, struct decision *d, const struct o
     d->within_ms = o->within_ms;
     d->inline_wait_ms = o->inline_wait_ms;
     d->messages = o->messages;
+    d->grants = take_grants(d, &o->grants);
     d->credential = o->credential == IMG_NONE ? -1 : (int)o->credential;
     d->approve_by = d->say = d->instead = SPAN_NONE;
     d->rule = (struct rule_ref){0};
@@ -350,6 +361,7 @@ void outcome_settle(const struct ask *k, struct outcome *o, struct decision *d)
 struct evaluation {
     struct outcome total;
     bool any, write; /* write: to one reading at least it is no read */
+    bool overridden; /* another method may be meant */
     struct class written[CLASSES_MAX];
     size_t nwritten;
     struct span path; /* of those */
@@ -396,6 +408,7 @@ static void judge_reading(struct ask *k, const struct reading *r, struct class *
             if (look && look->taken)
                 look->taken(look->arg);
         }
+        t->overridden |= c[i].overridden;
         t->write |= c[i].overridden || c[i].effect != EFFECT_READ;
         t->any = true;
     }
@@ -449,7 +462,7 @@ void evaluate(const struct policy *p, const struct subject *s, const struct requ
         d->code = "bad-path";
         return;
     }
-    t.any = t.write = false;
+    t.any = t.write = t.overridden = false;
     judge_reading(&k, &reading[0], t.written, &t, o, d); /* the path as it is */
     for (size_t i = 1; i < n; i++) {
         struct class other[CLASSES_MAX];
@@ -470,6 +483,8 @@ void evaluate(const struct policy *p, const struct subject *s, const struct requ
         *out = outcome_refusal("residency", -1);
     d->requests = body_requests(body, &d->requests_more);
     outcome_settle(&k, out, d);
+    if (t.overridden)
+        d->grants = (struct grant_terms){0};
     if (scope)
         d->say = region_words(p, scope, r->host, a);
 }

@@ -91,6 +91,17 @@ struct ws_terms ws_terms_meet(struct ws_terms a, struct ws_terms b)
                              least(a.within_ms, b.within_ms)};
 }
 
+static struct grant_terms grant_terms_of(const struct img_rule *r)
+{
+    return (struct grant_terms){r->grant_uses, r->grant_effects, r->grant_named != 0, r->grant_within_ms};
+}
+
+struct grant_terms grant_terms_meet(struct grant_terms a, struct grant_terms b)
+{
+    return (struct grant_terms){(uint32_t)least(a.uses, b.uses), a.effects & b.effects, a.named || b.named,
+                                least(a.within_ms, b.within_ms)};
+}
+
 const struct hold_sum hold_sum_none = HOLD_SUM_NONE;
 
 /* What fits in another spelling lends no credential and no name; who must agree to it, and its bounds, stay. */
@@ -99,6 +110,7 @@ static void hold_sum_also(struct hold_sum *h, const struct hold_sum *loose)
     h->clash_approver |= loose->clash_approver;
     merge_credential(&h->approver, loose->approver, &h->clash_approver);
     h->messages = ws_terms_meet(h->messages, loose->messages);
+    h->grants = grant_terms_meet(h->grants, loose->grants);
     h->reason |= loose->reason;
     if (loose->within_ms && (h->within_ms == 0 || loose->within_ms < h->within_ms))
         h->within_ms = loose->within_ms;
@@ -110,6 +122,7 @@ void hold_sum_add(const struct policy *p, uint32_t i, struct hold_sum *h)
 {
     const struct img_rule *r = img_at(p, IMG_RULE, i);
     h->messages = h->rule < 0 ? ws_terms_of(r) : ws_terms_meet(h->messages, ws_terms_of(r));
+    h->grants = h->rule < 0 ? grant_terms_of(r) : grant_terms_meet(h->grants, grant_terms_of(r));
     h->rule = prefer(p, h->rule, i);
     merge_credential(&h->credential, r->credential, &h->clash_credential);
     merge_credential(&h->approver, r->approver, &h->clash_approver);

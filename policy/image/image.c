@@ -79,6 +79,8 @@ static const struct field rule_fields[] = {STR(img_rule, id),
                                            RANGE(img_rule, limits, IMG_LIMIT),
                                            RANGE(img_rule, windows, IMG_WINDOW),
                                            INDEX(img_rule, over, IMG_RULE),
+                                           BELOW(img_rule, grant_uses, GRANT_USES_MOST + 1),
+                                           BELOW(img_rule, grant_named, 2),
                                            {0}};
 static const struct field rule_ref_fields[] = {{F_BELOW, 0, IMG_NONE}, {0}};
 static const struct field slot_fields[] = {RANGE(img_slot, rules, IMG_RULE_REF), {0}};

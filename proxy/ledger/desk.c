@@ -18,15 +18,35 @@ static int decide(struct ledger *l, struct frame *f)
     struct span by = msg_get_span(&m, NAME_MAX_BYTES), channel = msg_get_span(&m, NAME_MAX_BYTES);
     struct span reason = msg_get_span(&m, WORDS_MAX);
     msg_get_digest(&m, &shown);
+    struct store_grant grant = {.uses = msg_get_u32(&m)};
+    grant.for_ms = msg_get_u64(&m);
     int bad = msg_end(&m);
     if (bad == 0 && !l->lost &&
         store_decide(l->store, &id, what <= DECIDE_CANCEL ? (enum decide)what : DECIDE_NONE, by, channel, reason,
-                     &shown, &result, &state) != 0)
+                     &shown, &grant, &result, &state) != 0)
         result = DECIDED_STORE;
     struct dynbuf *b = ledger_scratch(l);
     msg_put_u8(b, (uint8_t)result);
     msg_put_u8(b, state);
     ledger_reply(l, TO_DESK, M_DECIDED, f->id, -1, &fail);
+    return bad;
+}
+
+static int grant_revoke(struct ledger *l, struct frame *f)
+{
+    static const struct span fail = {(const uint8_t *)"\0\0\0\0\0", 5};
+    struct msg_in m = msg_in(f->payload);
+    const char *why = "the store cannot be written to";
+    struct id id;
+    msg_get_id(&m, &id);
+    struct span by = msg_get_span(&m, NAME_MAX_BYTES), reason = msg_get_span(&m, WORDS_MAX);
+    int bad = msg_end(&m);
+    if (bad == 0 && !l->lost && store_grant_revoke(l->store, &id, by, reason, &why) != 0)
+        why = "the store cannot be written to";
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, bad == 0 && why == NULL);
+    msg_put_span(b, span_str(why));
+    ledger_reply(l, TO_DESK, M_GRANT_REVOKE, f->id, -1, &fail);
     return bad;
 }
 
@@ -252,6 +272,7 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_SANDBOX_PUT: return sandbox_put(l, f, from);
     case M_NOTE: return note(l, f, from);
     case M_DECIDE: return from == ROLE_DESK ? decide(l, f) : -1;
+    case M_GRANT_REVOKE: return from == ROLE_DESK ? grant_revoke(l, f) : -1;
     case M_BODY_GET: return from == ROLE_DESK ? body_get(l, f) : -1;
     case M_FREEZE: return from == ROLE_DESK ? freeze(l, f) : -1;
     case M_SANDBOX_TOKEN: return from == ROLE_DESK ? sandbox_token(l, f, from) : -1;

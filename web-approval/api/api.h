@@ -22,6 +22,13 @@ enum choice { DECIDE_NONE = 0, DECIDE_APPROVE, DECIDE_DENY };
 /* Ask the ledger to decide; fn gets M_DECIDED. */
 void api_decide(struct exchange *x, const struct id *id, enum choice what, struct span reason,
                 const struct digest *shown, const char *channel, ask_fn *fn);
+/* The same, for so many more of the same shape and so long; uses 0: it alone. */
+struct grant_ask {
+    uint32_t uses;
+    uint64_t for_ms;
+};
+void api_decide_more(struct exchange *x, const struct id *id, enum choice what, struct span reason,
+                     const struct digest *shown, struct grant_ask more, const char *channel, ask_fn *fn);
 /* Read M_DECIDED: 200 and *state, or the status to answer with and *why. */
 unsigned api_decided(struct frame *f, const char **state, const char **why);
 

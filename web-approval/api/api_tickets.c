@@ -220,6 +220,12 @@ void api_ticket_body(struct exchange *x)
 void api_decide(struct exchange *x, const struct id *id, enum choice what, struct span reason,
                 const struct digest *shown, const char *channel, ask_fn *fn)
 {
+    api_decide_more(x, id, what, reason, shown, (struct grant_ask){0}, channel, fn);
+}
+
+void api_decide_more(struct exchange *x, const struct id *id, enum choice what, struct span reason,
+                     const struct digest *shown, struct grant_ask more, const char *channel, ask_fn *fn)
+{
     struct dynbuf *b = ask_begin(x, ASK_LEDGER, M_DECIDE, M_DECIDED, fn);
     if (!b)
         return;
@@ -229,6 +235,8 @@ void api_decide(struct exchange *x, const struct id *id, enum choice what, struc
     msg_put_span(b, span_str(channel));
     msg_put_span(b, reason);
     msg_put_digest(b, shown);
+    msg_put_u32(b, more.uses);
+    msg_put_u64(b, more.for_ms);
     ask_send(x);
 }
 
@@ -245,6 +253,9 @@ unsigned api_decided(struct frame *f, const char **state, const char **why)
         {409, "it has expired; the agent has to ask again"},
         {409, "the request is not the one that was shown: load it again and look at what it says now"},
         {422, "the rule that held this wants a reason with an approval"},
+        {422,
+         "no such grant may be given with it: its rule allows fewer, or less time, or none; or its sandbox began "
+         "anew, or has as many grants as it may have; nothing was decided"},
     };
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     uint8_t code = msg_get_u8(&m), st = msg_get_u8(&m);
@@ -284,17 +295,28 @@ bool api_may_approve(const struct exchange *x, const struct ticket *t)
 
 static void decide(struct exchange *x, enum choice what)
 {
-    struct member m[] = {{"digest", JSON_STRING, true, NULL}, {"reason", JSON_STRING, false, NULL}};
+    struct member m[] = {{"digest", JSON_STRING, true, NULL},
+                         {"reason", JSON_STRING, false, NULL},
+                         {"uses", JSON_NUMBER, false, NULL},
+                         {"for_ms", JSON_NUMBER, false, NULL}};
+    size_t known = what == DECIDE_APPROVE ? 4 : 2;
+    uint64_t uses = 0, for_ms = 0;
     struct span reason = SPAN_NONE;
     struct digest shown;
     struct ticket t;
     struct id id;
 
-    if (body_members(x, m, 2) != 0 || (m[1].value && reason_clean(x, m[1].value->text, &reason) != 0))
+    if (body_members(x, m, known) != 0 || api_number(x, &m[2], &uses, 1, UINT32_MAX) != 0 ||
+        api_number(x, &m[3], &for_ms, 1, UINT32_MAX) != 0 ||
+        (m[1].value && reason_clean(x, m[1].value->text, &reason) != 0))
         return;
     if (hex_parse(m[0].value->text, shown.b, DIGEST_BYTES) != 0) {
         reply_problem(x, 400, "Bad request", "`digest` is the ticket's digest, %d hexadecimal digits",
                       2 * DIGEST_BYTES);
+        return;
+    }
+    if ((uses != 0) != (for_ms != 0)) {
+        reply_problem(x, 400, "Bad request", "`uses` and `for_ms` belong together");
         return;
     }
     if (api_ticket_find(x, &t) != 0 || id_parse(x->arg, &id) != 0)
@@ -304,7 +326,7 @@ static void decide(struct exchange *x, enum choice what)
     else if (what == DECIDE_APPROVE && !api_may_approve(x, &t))
         reply_problem(x, 403, "Not yours to approve", "the rule that held this names who may approve it");
     else
-        api_decide(x, &id, what, reason, &shown, "cli", decided);
+        api_decide_more(x, &id, what, reason, &shown, (struct grant_ask){(uint32_t)uses, for_ms}, "cli", decided);
 }
 
 void api_approve(struct exchange *x)

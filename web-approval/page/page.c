@@ -21,6 +21,7 @@ void page_begin(struct exchange *x, unsigned status, const char *kind, const cha
     PUT(x, "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header class=\"top\">\n"
            "<a class=\"brand\" href=\"/\">Countersign</a>\n");
     if (x->session) {
+        PUT(x, "<nav class=\"rooms\" aria-label=\"Rooms\"><a href=\"/grants\">Grants</a></nav>\n");
         PUT(x, "<form method=\"post\" action=\"/sign-out\"><span class=\"who\">");
         show_own(out, x->operator);
         PUT(x, "</span> <button class=\"quiet\">Sign out</button></form>\n");

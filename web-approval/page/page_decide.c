@@ -3,6 +3,7 @@
 
 #include "common/msg.h"
 #include "policy/policy.h"
+#include "web-approval/grants/grants.h"
 #include "web-approval/page/page.h"
 #include "web-approval/route.h"
 
@@ -141,7 +142,9 @@ static void outcome(struct exchange *x, const struct ticket *t)
     if (t->decided_by.n) {
         PUT(x, "<dt>Decided by</dt><dd>");
         page_decider(x, t, DECIDER_SHOWN);
-        if (t->decided_channel.n) {
+        if (span_eq(t->decided_channel, SPAN("grant"))) {
+            PUT(x, ", ahead, with a <a href=\"/grants\">grant</a>");
+        } else if (t->decided_channel.n) {
             PUT(x, " on the ");
             show_text(out, t->decided_channel);
         }
@@ -171,6 +174,7 @@ void page_decision(struct exchange *x, const struct view *v)
            "<div class=\"choices\">\n");
     approve(x, v);
     deny(x, t);
+    page_grant_offer(x, v);
     PUT(x, "</div>\n</section>\n");
 }
 

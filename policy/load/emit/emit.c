@@ -250,6 +250,7 @@ static void put_rule(struct emit *w, const struct m_rule *r)
                            .ws_within_ms = r->messages.within.at ? r->messages.within.v : WS_WITHIN_USUAL,
                            .over = r->over.at ? index_or_none(model_rule(w->m, r->over.text)) : IMG_NONE};
     const struct m_match *except = r->except.v;
+    emit_grants(r, &out);
     out.scopes.first = emit_count(w, IMG_SCOPE_REF);
     for (size_t i = 0; i < r->scope.n; i++) {
         uint32_t s = index_or_none(model_scope(w->m, r->scope.v[i].text));

@@ -105,3 +105,15 @@ struct img_range emit_limits(struct emit *w, const struct m_rule *r)
     }
     return emit_range(w, IMG_LIMIT, first);
 }
+
+/* Without grants: a few, of what a pack names and what takes nothing away. */
+void emit_grants(const struct m_rule *r, struct img_rule *out)
+{
+    const struct m_grants *g = &r->approve.grants;
+    if (r->decide.v != VERDICT_HOLD)
+        return;
+    out->grant_uses = g->uses.at ? (uint32_t)g->uses.v : GRANT_USES_USUAL;
+    out->grant_within_ms = g->within.at ? g->within.v : GRANT_WITHIN_USUAL;
+    out->grant_effects = g->effects.at ? (uint32_t)g->effects.v : 1u << EFFECT_READ | 1u << EFFECT_WRITE;
+    out->grant_named = g->at == NULL;
+}

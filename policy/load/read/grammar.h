@@ -47,7 +47,9 @@ enum {
     WS_MAX_USUAL = 64 * 1024,
     WS_MAX_MOST = 192 * 1024,
     WS_TOTAL_USUAL = 16 * 1024 * 1024,
-    WS_WITHIN_USUAL = 3600 * 1000
+    WS_WITHIN_USUAL = 3600 * 1000,
+    GRANT_USES_USUAL = 10,
+    GRANT_WITHIN_USUAL = 3600 * 1000
 };
 
 /* One entry of when:. What it means stands beside what is written once it is checked (policy/load/emit/when.c). */
@@ -132,6 +134,10 @@ struct m_rule {
         const struct node *at;
         struct item by;
         struct number within, reason, inline_wait;
+        struct m_grants {
+            const struct node *at;
+            struct number uses, within, effects;
+        } grants;
     } approve;
     struct m_messages messages;
     struct list when; /* m_window */

@@ -222,6 +222,24 @@ static const struct key match_keys[] = {
 static const struct table match_table = {"match:", sizeof(struct m_match), match_keys};
 static const struct table except_table = {"an entry of except:", sizeof(struct m_match), match_keys};
 
+static const struct key grants_keys[] = {{.name = "uses",
+                                          .type = KEY_COUNT,
+                                          .at = AT(m_grants, uses),
+                                          .hi = GRANT_USES_MOST,
+                                          .help = "at most, default 10; 0: no grants"},
+                                         {.name = "within",
+                                          .type = KEY_TIME,
+                                          .at = AT(m_grants, within),
+                                          .lo = 1000,
+                                          .hi = GRANT_WITHIN_MOST,
+                                          .help = "at most so long, default 1h"},
+                                         {.name = "effects",
+                                          .type = KEY_SOME_OF,
+                                          .at = AT(m_grants, effects),
+                                          .choices = effect_bits,
+                                          .help = "of which requests, default read and write"},
+                                         {0}};
+static const struct table grants_table = {"grants:", sizeof(struct m_grants), grants_keys};
 static const struct key approve_keys[] = {TEXT(m_approve, by, "by", "an entry of approvers:"),
                                           {.name = "within",
                                            .type = KEY_TIME,
@@ -239,7 +257,11 @@ static const struct key approve_keys[] = {TEXT(m_approve, by, "by", "an entry of
                                            .at = AT(m_approve, inline_wait),
                                            .hi = 600000,
                                            .help = "the client waits so long"},
-                                          LATER("grants"),
+                                          {.name = "grants",
+                                           .type = KEY_MAP,
+                                           .at = AT(m_approve, grants),
+                                           .table = &grants_table,
+                                           .help = "how many more of the same shape a yes may cover"},
                                           LATER("quorum"),
                                           LATER("step_up"),
                                           LATER("self_approval"),

@@ -50,7 +50,7 @@ static const struct state_row claim_states[] = {
     [CLAIM_ASKED_AGAIN] = {"asked-again", STATE(CLAIM_TICKET)},
     [CLAIM_TICKET] = {"ticket", STATE(CLAIM_MADE)},
     [CLAIM_LOST] = {"lost", 0},
-    [CLAIM_MADE] = {"made", STATE(CLAIM_GRANTED) | STATE(CLAIM_LOST)},
+    [CLAIM_MADE] = {"made", STATE(CLAIM_GRANTED) | STATE(CLAIM_LOST) | STATE(CLAIM_TICKET)},
     [CLAIM_GRANTED] = {"granted", 0},
 };
 

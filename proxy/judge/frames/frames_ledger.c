@@ -158,8 +158,11 @@ static int claimed(struct judge *j, struct frame *f)
         return -1;
     if (x == NULL || x->wait != X_CLAIM)
         return 0;
-    exchange_claim(x, ok ? CLAIM_GRANTED : CLAIM_LOST);
+    /* A grant that has ended since, or was used up by others: the ticket waits for a person. */
+    bool waits = !ok && state == TICKET_PENDING && x->ticket.granted;
+    exchange_claim(x, ok ? CLAIM_GRANTED : waits ? CLAIM_TICKET : CLAIM_LOST);
     x->ticket.state = state;
+    x->ticket.granted = false;
     if (ok && take_claimed(x, &m, f) != 0) {
         log_exchange(LOG_ERROR, x->xid, "the ledger gave nothing usable for an approved ticket");
         refuse_now(x, REFUSE_NOT_SENT);

@@ -57,7 +57,7 @@ static enum walk_next by_state(struct exchange *x)
 {
     const struct wire_ticket_state *t = &x->ticket;
     switch ((enum ticket_state)t->state) {
-    case TICKET_PENDING: return park(x);
+    case TICKET_PENDING: return t->granted ? claim(x) : park(x);
     case TICKET_APPROVED: return x->claim == CLAIM_LOST ? refuse(x, REFUSE_STORE) : claim(x);
     case TICKET_DENIED: return refuse(x, REFUSE_TICKET_DENIED);
     case TICKET_EXPIRED: return refuse(x, REFUSE_TICKET_EXPIRED);

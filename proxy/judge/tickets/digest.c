@@ -178,3 +178,15 @@ void request_join_key(const struct digest_input *in, struct digest *out)
                                           : in->body);
     digest_end(d, out);
 }
+
+void request_shape(const struct digest_input *in, const struct shape_input *s, struct digest *out)
+{
+    struct retry t = {.path = s->path, .query = s->query, .has_query = in->request->has_query};
+    struct digest_ctx *d = begin(in, SPAN("countersign shape 1"), &t);
+    digest_add_field(d, in->rule);
+    digest_add_field(d, in->op);
+    digest_add_field(d, s->resource);
+    digest_add_field(d, s->effect);
+    digest_add_field(d, s->body);
+    digest_end(d, out);
+}

@@ -19,5 +19,11 @@ struct digest_input {
  * order and the case of their names do not matter; which ones count is one table in digest.c. */
 void request_digest(const struct digest_input *in, struct digest *out);
 void request_join_key(const struct digest_input *in, struct digest *out);
+/* What of a request all that a grant covers have alike (shape.h), in place of its path, query and body. The body is
+ * not looked at, and neither are fields that the join key leaves out. */
+struct shape_input {
+    struct span path, query, body, resource, effect;
+};
+void request_shape(const struct digest_input *in, const struct shape_input *s, struct digest *out);
 
 #endif

@@ -7,12 +7,13 @@
 #include "proxy/judge/evaluation/signing.h"
 #include "proxy/judge/tickets/push_facts.h"
 #include "proxy/judge/tickets/retry.h"
+#include "proxy/judge/tickets/shape.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/outbound.h"
 
 /* What a message holds beside the request, the body and the facts. */
-enum { REST_MAX = 24 * 1024, FACTS_END = 512, LIMIT_WORDS = 2048 };
+enum { REST_MAX = 32 * 1024, FACTS_END = 512, LIMIT_WORDS = 2048 };
 
 /* The request as it will leave: what the ticket shows, the digest covers and the carrier sends. plain: its answer
  * must be one that can be looked at, as that of JSON-RPC, which is given the id of the retry that collects it. */
@@ -166,6 +167,7 @@ int ticket_open(struct exchange *x)
     struct judge *j = x->judge;
     const struct decision *d = &x->now.d;
     struct dialect_client client = refuse_client(x);
+    struct digest data;
     struct record_text text;
     struct wire_ticket t;
     struct wire_limits limits;
@@ -177,6 +179,7 @@ int ticket_open(struct exchange *x)
     if (keep_rpc_id(x) != 0 || identity_of_terms(x->now.image->policy, d, &t.terms) != 0)
         return -1;
     ticket_digests(x);
+    struct digest_input in = input_of(x, d, &x->request, x->now.credential, &data);
     record_fill(x, &t.record, &text);
     t.join = x->join;
     t.request = x->request;
@@ -185,6 +188,7 @@ int ticket_open(struct exchange *x)
     t.agent_reason = x->reason;
     t.approve_by = d->approve_by;
     t.dialect = span_str(dialect_name(dialect_of(&client)));
+    shape_of(x->now.image->policy, d, &in, &x->arena, &t.shape);
     t.reason_required = d->reason_required;
     t.within_ms = d->within_ms ? d->within_ms : j->config.expires_ms;
     struct dynbuf *b = post_begin(j, ROLE_LEDGER, 0, M_TICKET_OPEN, x->xid);

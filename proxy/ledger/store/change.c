@@ -51,6 +51,8 @@ int ticket_decide(struct store *s, struct row *r, enum ticket_state to, struct s
     jsonw_kv(&a.w, "by", by);
     jsonw_kv(&a.w, "channel", channel);
     jsonw_kv(&a.w, "reason", reason);
+    if (r->grant.n)
+        jsonw_kv(&a.w, "grant", r->grant);
     audit_record(&a, &r->record);
     return audit_end(&a) == 0 ? ticket_told(s, r) : -1;
 }

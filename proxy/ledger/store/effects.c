@@ -1,7 +1,7 @@
 /* Writes: the intent before, the outcome after. */
 #include <stdio.h>
 
-#include "proxy/ledger/store/store_in.h"
+#include "proxy/ledger/store/grants/grants.h"
 
 /* 1 written, 0 this exchange has an intent already, -1. */
 static int add_effect(struct store *s, uint64_t xid, struct span ticket, struct span sandbox)
@@ -55,6 +55,8 @@ static int claim_audit(struct store *s, const struct store_claim *c, struct row 
     audit_record(&a, &now);
     jsonw_kv(&a.w, "by", r->by);
     jsonw_kv(&a.w, "channel", r->channel);
+    if (r->grant.n)
+        jsonw_kv(&a.w, "grant", r->grant);
     return audit_end(&a);
 }
 
@@ -78,6 +80,7 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
                 struct store_bytes *request)
 {
     struct row r;
+    struct grant g;
     *ok = false;
     *state = TICKET_NONE;
     int got = row_begin(s, &c->ticket, &r);
@@ -88,14 +91,19 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
     if (ticket_keeps_terms(s, &r, &c->terms) < 0)
         return -1;
     *state = (uint8_t)r.state;
+    bool waits = r.state == TICKET_PENDING;
+    if (waits && (got = grant_fits(s, r.id, &c->policy, &g)) <= 0)
+        return got < 0 ? -1 : ticket_told(s, &r); /* it was said to be granted, and is for a person now */
     /* Another credential or place than the person saw is another request. */
-    if (r.state != TICKET_APPROVED || c->xid == 0 || !span_eq(c->credential, r.credential) ||
+    if ((r.state != TICKET_APPROVED && !waits) || c->xid == 0 || !span_eq(c->credential, r.credential) ||
         !span_eq(c->host, r.host) || c->port != r.port)
         return 0;
     if ((got = ticket_request(s, &r, request)) <= 0)
         return got;
     if ((got = add_effect(s, c->xid, r.id, r.sandbox)) <= 0)
         return got;
+    if (waits && grant_use(s, &g, &r) != 0)
+        return -1;
     if (set_claimed(s, &r, c->xid) != 0 || reserve_claimed(s, r.id) != 0 || claim_audit(s, c, &r) != 0)
         return -1;
     r.state = TICKET_EXECUTING;

@@ -70,9 +70,19 @@ enum decided {
     DECIDED_EXPIRED,
     DECIDED_OTHER_DIGEST,
     DECIDED_NO_REASON,
+    DECIDED_NO_GRANT,
+};
+/* What an approval is to cover beside its ticket: so many more of the same shape, for so long. uses 0: nothing. */
+struct store_grant {
+    uint32_t uses;
+    uint64_t for_ms;
 };
 int store_decide(struct store *s, const struct id *ticket, enum decide what, struct span by, struct span channel,
-                 struct span reason, const struct digest *shown, enum decided *result, uint8_t *state) MUSTCHECK;
+                 struct span reason, const struct digest *shown, const struct store_grant *grant,
+                 enum decided *result, uint8_t *state) MUSTCHECK;
+/* From now on nothing is approved by it. *why: a sentence when there is no such grant, else NULL. */
+int store_grant_revoke(struct store *s, const struct id *grant, struct span by, struct span reason,
+                       const char **why) MUSTCHECK;
 int store_void(struct store *s, const struct id *ticket, struct span why) MUSTCHECK;
 /* The ids of all that are pending or approved, to be freed; *ids NULL: none. */
 int store_open_tickets(struct store *s, struct id **ids, size_t *n) MUSTCHECK;

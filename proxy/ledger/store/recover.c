@@ -1,7 +1,7 @@
 /* What an earlier process left behind. */
 #include <stdio.h>
 
-#include "proxy/ledger/store/store_in.h"
+#include "proxy/ledger/store/grants/grants.h"
 
 struct open_effect {
     char boot[BOOT_TEXT + 1], ticket[ID_TEXT], sandbox[257], state[8];
@@ -128,6 +128,8 @@ static int new_kernel(struct store *s)
 {
     sqlite3_stmt *q;
     if (s->now.seq && s->wall + 1000 < s->last_ms && expire_all(s) != 0)
+        return -1;
+    if (grants_end_all(s, "the machine was started again") != 0)
         return -1;
     if ((q = db_stmt(&s->db, SQL_TICKETS_NEW_BOOT)) == NULL)
         return -1;

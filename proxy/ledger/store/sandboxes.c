@@ -1,6 +1,7 @@
 /* Sandboxes: who they are, and the end of their sessions. */
 #include <stdio.h>
 
+#include "proxy/ledger/store/grants/grants.h"
 #include "proxy/ledger/store/runs/runs.h"
 
 enum { NAME_MAX_BYTES = 128 };
@@ -272,7 +273,7 @@ int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char 
     if (db_run(&s->db, q) != 0 ||
         leases_end_sandbox(s, b->name, "its sandbox began anew: another generation of it has leases of its own") !=
             0 ||
-        find(s, b->name, &now) != 1)
+        grants_end_sandbox(s, b->name, "its sandbox began anew") != 0 || find(s, b->name, &now) != 1)
         return -1;
     /* What was asked for while the one before was removed may have come after that. */
     if (known == 0 && is_its_own_session(&now) && end_session_of(s, now.session) != 0)
@@ -355,7 +356,8 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
         return -1;
     db_text(q, 1, name);
     if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
-        tokens_end_sandbox(s, name) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
+        grants_end_sandbox(s, name, "its sandbox has ended") != 0 || tokens_end_sandbox(s, name) != 0 ||
+        tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
     return end_session || is_its_own_session(&b) ? end_session_of(s, b.session) : 0;
 }
@@ -377,7 +379,11 @@ static int started(struct store *s, struct span name, uint64_t generation)
 int store_sandbox_paused(struct store *s, struct span name, uint64_t generation)
 {
     int found = started(s, name, generation);
-    return found <= 0 ? found : leases_end_sandbox(s, name, "its sandbox was paused");
+    if (found <= 0)
+        return found;
+    return leases_end_sandbox(s, name, "its sandbox was paused") == 0
+               ? grants_end_sandbox(s, name, "its sandbox was paused")
+               : -1;
 }
 
 /* lost: nobody told when, or how. */
@@ -393,8 +399,8 @@ static int ended(struct store *s, struct span name, uint64_t generation, bool lo
     db_text(q, 1, name);
     db_int(q, 2, s->wall);
     if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
-        tokens_end_sandbox(s, name) != 0 || find(s, name, &b) != 1 ||
-        tell_why(s, &b, CHANGE_SANDBOX, lost ? RUNS_UNHEARD : NULL) != 0)
+        grants_end_sandbox(s, name, "its sandbox has ended") != 0 || tokens_end_sandbox(s, name) != 0 ||
+        find(s, name, &b) != 1 || tell_why(s, &b, CHANGE_SANDBOX, lost ? RUNS_UNHEARD : NULL) != 0)
         return -1;
     return runs_over(s, &b, generation, lost);
 }

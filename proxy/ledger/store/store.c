@@ -6,6 +6,7 @@
 
 #include "common/log.h"
 #include "common/crypto/seal.h"
+#include "proxy/ledger/store/grants/grants.h"
 #include "proxy/ledger/store/runs/runs.h"
 #include "proxy/ledger/store/sign.h"
 
@@ -184,7 +185,7 @@ static int sweep(struct store *s)
         return -1;
     db_int(q, 1, s->wall > STORE_BODIES_MS ? s->wall - STORE_BODIES_MS : 0);
     return db_run(&s->db, q) == 0 && audit_checkpoint(s) == 0 && leases_sweep(s) == 0 && runs_sweep(s) == 0 &&
-                   blobs_sweep(s) == 0
+                   blobs_sweep(s) == 0 && grants_sweep(s) == 0
                ? reserve_prune(s)
                : -1;
 }

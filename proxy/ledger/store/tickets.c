@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "proxy/outbound.h"
-#include "proxy/ledger/store/store_in.h"
+#include "proxy/ledger/store/grants/grants.h"
 
 /* 1 a row was read, 0 none, -1. */
 static int find_live(struct store *s, struct span session, const struct digest *join, struct row *r)
@@ -235,7 +235,7 @@ static int insert(struct store *s, const struct wire_ticket *t, struct span id, 
     db_int(q, 31, s->wall);
     db_int(q, 32, s->wall + lives_ms);
     db_int(q, 33, s->uptime + lives_ms);
-    if (db_run(&s->db, q) != 0)
+    if (db_run(&s->db, q) != 0 || grant_shape(s, id, &t->shape) != 0)
         return -1;
     return body.n ? body_keep(s, id, body) : 0;
 }
@@ -248,6 +248,15 @@ static int reserve_or_refuse(struct store *s, const struct wire_ticket *t, const
     if (got == 0)
         *st = (struct wire_ticket_state){.state = TICKET_NONE, .words = SPAN("over-limit")};
     return got;
+}
+
+/* What a grant covers nobody is asked about, nor told before it is known to wait after all. */
+static int may_be_granted(struct store *s, const struct row *r, struct wire_ticket_state *st)
+{
+    struct grant g;
+    int got = r->state == TICKET_PENDING ? grant_fits(s, r->id, NULL, &g) : 0;
+    st->granted = got == 1;
+    return got < 0 ? -1 : 0;
 }
 
 static int open_new(struct store *s, const struct wire_ticket *t, const struct wire_limits *limits, struct span body,
@@ -289,7 +298,7 @@ static int open_new(struct store *s, const struct wire_ticket *t, const struct w
     if (audit_end(&a) != 0 || row_find(s, span_of(text, ID_TEXT), &r) != 1)
         return -1;
     row_state(&r, st);
-    return ticket_told(s, &r);
+    return may_be_granted(s, &r, st) != 0 ? -1 : st->granted ? 0 : ticket_told(s, &r);
 }
 
 /* The rule may count more by now than when the ticket was opened. */
@@ -299,6 +308,8 @@ static int join_live(struct store *s, const struct wire_ticket *t, const struct 
     row_state(r, st);
     st->joined = true;
     int got = r->state == TICKET_EXECUTING ? 1 : reserve_or_refuse(s, t, limits, r->id, st, over);
+    if (got == 1 && may_be_granted(s, r, st) != 0)
+        return -1;
     return got <= 0 ? got : repeat(s, r);
 }
 
@@ -332,13 +343,14 @@ static int decide_open(struct store *s, struct row *r, enum decide what, struct 
 }
 
 int store_decide(struct store *s, const struct id *ticket, enum decide what, struct span by, struct span channel,
-                 struct span reason, const struct digest *shown, enum decided *result, uint8_t *state)
+                 struct span reason, const struct digest *shown, const struct store_grant *grant,
+                 enum decided *result, uint8_t *state)
 {
     static const struct digest none;
     struct row r;
     *result = DECIDED_STORE;
     *state = TICKET_NONE;
-    int got = row_begin(s, ticket, &r);
+    int given, got = row_begin(s, ticket, &r);
     if (got < 0)
         return -1;
     /* An approval may be taken back as long as it was not used; nothing else is decided twice. */
@@ -359,6 +371,8 @@ int store_decide(struct store *s, const struct id *ticket, enum decide what, str
         *result = DECIDED_OTHER_DIGEST;
     else if (what == DECIDE_APPROVE && r.reason_required && span_trim(reason).n == 0)
         *result = DECIDED_NO_REASON;
+    else if (grant->uses && (given = what == DECIDE_APPROVE ? grant_give(s, &r, grant, by, channel, reason) : 0) <= 0)
+        *result = given < 0 ? DECIDED_STORE : DECIDED_NO_GRANT;
     else if (decide_open(s, &r, what, by, channel, reason) != 0)
         *result = DECIDED_STORE;
     *state = got == 1 ? (uint8_t)r.state : TICKET_NONE;

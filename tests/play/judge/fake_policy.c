@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "policy/grant.h"
 #include "policy/manifest.h"
 #include "policy/identity.h"
 #include "policy/limit.h"
@@ -116,6 +117,8 @@ static void decide(struct span line, const struct request *r, struct arena *a, s
     d->op = option(line, "op=", &v) ? v : SPAN("op");
     d->approve_by = option(line, "by=", &v) ? v : SPAN_NONE;
     d->reason_required = option(line, "reason", &v);
+    d->grants = (struct grant_terms){(uint32_t)number(line, "grants=", 0), 1u << EFFECT_WRITE, false, 3600 * 1000};
+    d->requests = 1;
     d->within_ms = number(line, "stands=", 0);
     d->summary = option(line, "wordless", &v) ? SPAN_NONE : SPAN("Do the thing");
     d->code = option(line, "unclear", &v) ? "unclassified" : "rule";
@@ -390,6 +393,16 @@ void policy_put_terms(const struct policy *p, const struct decision *d, struct d
     msg_put_u32(out, (uint32_t)d->credential);
     msg_put_span(out, d->approve_by);
     msg_put_u8(out, d->reason_required);
+}
+
+int policy_grant_rule(const struct policy *p, struct span id)
+{
+    return 0;
+}
+
+bool policy_grant_fixes(const struct policy *p, int rule, enum grant_at at, struct span name)
+{
+    return span_eq(name, SPAN("fixed"));
 }
 
 bool git_id_is_zero(struct span id)

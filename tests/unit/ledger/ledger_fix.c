@@ -18,6 +18,10 @@ struct digest fix_terms;
 bool fix_no_facts;
 struct wire_limits fix_limits;
 struct wire_over fix_over;
+const struct store_grant no_grant = {.uses = 0};
+struct store_grant fix_grant;
+struct wire_shape fix_shape;
+struct digest fix_policy;
 
 void fix_changed(void *arg, enum store_change what, uint64_t seq, const struct wire_ticket_state *t,
                  const struct wire_sandbox *b)
@@ -66,6 +70,9 @@ int fix_setup(void **state)
     fix_sandboxes = fix_gone = 0;
     fix_limits.n = 0;
     fix_terms = fix_digest(42);
+    fix_policy = fix_digest(999);
+    fix_grant = no_grant;
+    fix_shape = (struct wire_shape){.uses = 0};
     fix_no_facts = false;
     fix_key = seal_key_new();
     fix_open();
@@ -130,7 +137,7 @@ void fix_ticket(struct wire_ticket *t, const char *sandbox, unsigned join, unsig
                                      .effect = SPAN("write"),
                                      .credential = SPAN("demo"),
                                      .rule = {SPAN("push"), SPAN("policy.yaml"), 12},
-                                     .policy = fix_digest(999),
+                                     .policy = fix_policy,
                                      .request = fix_digest(digest)};
     t->join = fix_digest(100000 + join);
     t->request = (struct wire_request){.scheme = SPAN("https"),
@@ -141,6 +148,7 @@ void fix_ticket(struct wire_ticket *t, const char *sandbox, unsigned join, unsig
                                        .nfields = 1};
     t->request.field[0] = (struct http_field){SPAN("content-type"), SPAN("application/x-git")};
     t->terms = fix_terms;
+    t->shape = fix_shape;
     t->summary = SPAN("Push 1 ref");
     t->facts_json = fix_no_facts ? SPAN_NONE : SPAN("[]");
 }
@@ -164,9 +172,9 @@ enum decided fix_decide(const struct id *id, enum decide what, const struct dige
     static const struct digest none;
     enum decided r;
     uint8_t state;
-    assert_int_equal(
-        store_decide(fix, id, what, SPAN("ann"), SPAN("page"), SPAN("because"), shown ? shown : &none, &r, &state),
-        0);
+    assert_int_equal(store_decide(fix, id, what, SPAN("ann"), SPAN("page"), SPAN("because"), shown ? shown : &none,
+                                  &fix_grant, &r, &state),
+                     0);
     assert_int_equal(store_commit(fix), 0);
     return r;
 }
@@ -178,7 +186,7 @@ bool fix_claim(const struct id *id, uint64_t xid, uint8_t *state)
                             .credential = SPAN("demo"),
                             .host = SPAN("git.example"),
                             .port = 443,
-                            .policy = fix_digest(999),
+                            .policy = fix_policy,
                             .rule = SPAN("push"),
                             .terms = fix_terms};
     struct store_bytes req = {.head = {NULL, 0}};

@@ -28,7 +28,11 @@ extern struct secret *fix_key;
 extern bool fix_no_facts;             /* the judge has not made them yet */
 extern struct digest fix_terms;       /* on which all is held and claimed */
 extern struct wire_limits fix_limits; /* of what is held */
-extern struct wire_over fix_over;     /* what of them was past, the last time */
+extern const struct store_grant no_grant;
+extern struct store_grant fix_grant; /* that an approval is to give */
+extern struct wire_shape fix_shape;  /* of what is held */
+extern struct digest fix_policy;     /* by which it is held and claimed */
+extern struct wire_over fix_over;    /* what of them was past, the last time */
 
 void fix_changed(void *arg, enum store_change what, uint64_t seq, const struct wire_ticket_state *t,
                  const struct wire_sandbox *b);
@@ -46,6 +50,8 @@ enum decided fix_decide(const struct id *id, enum decide what, const struct dige
 bool fix_claim(const struct id *id, uint64_t xid, uint8_t *state);
 void fix_outcome(const struct id *id, uint64_t xid, enum outcome o, bool delivered, struct span kept);
 
+/* Of what store_decide is told: no digest was shown, and no grant is to be given. */
+#define UNSEEN   &(const struct digest){{0}}, &no_grant
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, fix_setup, fix_teardown)
 
 /* How many records the audit has; each one's number and hash must be right. */

@@ -39,6 +39,8 @@ static void send_decide(const struct id *id, enum decide what)
     msg_put_span(b, SPAN("page"));
     msg_put_span(b, SPAN("fine"));
     msg_put_digest(b, &none);
+    msg_put_u32(b, 0);
+    msg_put_u64(b, 0);
     assert_int_equal(chan_commit(desk), 0);
 }
 
@@ -514,6 +516,9 @@ static void nobody_may_say_what_is_anothers_to_say(void **state)
     wire_put_record(b, &ticket.record);
     assert_int_equal(chan_commit(desk), 0);
     b = chan_begin(judge, M_DECIDE, 4);
+    msg_put_id(b, &any);
+    assert_int_equal(chan_commit(judge), 0);
+    b = chan_begin(judge, M_GRANT_REVOKE, 4);
     msg_put_id(b, &any);
     assert_int_equal(chan_commit(judge), 0);
     b = chan_begin(judge, M_BODY_GET, 4);

@@ -124,7 +124,7 @@ static const struct refused refused[] = {
     {RULE " }, decide: hold, limits: {} }\n", "P015", NULL, "how much"},
     {RULE " }, decide: hold, over: b }\n", "P015", NULL, "allows and has limits"},
     {RULE " }, decide: hold, approve: { quorum: 2 } }\n", "P007", NULL, "not available yet"},
-    {RULE " }, decide: hold, approve: { grants: [once] } }\n", "P007", NULL, "not available yet"},
+    {RULE " }, decide: hold, approve: { quorum: 2 } }\n", "P007", NULL, "not available yet"},
     {V "include: [a.yaml]\n", "P018", ":2:11", "(policy.yaml includes a.yaml)"},
     {V "learning: { until: x }\n", "P008", NULL, "until 20"},
     {V "learning: 2026-11-23T18:00:00Z\n", "P008", NULL, "until 20"},

@@ -1,6 +1,6 @@
 /* Leases: who has which, and what became of them. */
 #include "proxy/lease/lease_json.h"
-#include "proxy/ledger/store/store_in.h"
+#include "proxy/ledger/store/grants/grants.h"
 
 static int read_row(struct store *s, sqlite3_stmt *q, struct wire_lease *l)
 {
@@ -472,7 +472,8 @@ int store_lease_leaked(struct store *s, const struct lease_leak *leak)
     l.ended_ms = l.ended_ms ? l.ended_ms : s->wall;
     if (db_run(&s->db, q) != 0 || write_leak(s, &l, leak) != 0 ||
         end_all(s, SQL_LEASE_OF_SANDBOX, l.sandbox, LEASE_REVOKED, SPAN("tripwire"),
-                SPAN("another lease of its sandbox was used elsewhere")) != 0)
+                SPAN("another lease of its sandbox was used elsewhere")) != 0 ||
+        grants_end_sandbox(s, l.sandbox, "a lease of its sandbox was used elsewhere") != 0)
         return -1;
     if (!leak->freeze)
         return 0;
