@@ -14,6 +14,7 @@
 #include "proxy/ledger/store/schema_4_sql.h"
 #include "proxy/ledger/store/schema_5_sql.h"
 #include "proxy/ledger/store/schema_6_sql.h"
+#include "proxy/ledger/store/schema_7_sql.h"
 #include "proxy/ledger/store/schema_sql.h"
 
 static const char *const text[SQL_COUNT] = {
@@ -103,8 +104,8 @@ static int sync_dir(const char *path)
 /* What each version has more than the one before it, from the one after `version` on. */
 static int add_from(struct db *d, int64_t version, struct err *e)
 {
-    static const char *const schemas[DB_SCHEMA] = {schema_sql,   schema_2_sql, schema_3_sql,
-                                                   schema_4_sql, schema_5_sql, schema_6_sql};
+    static const char *const schemas[DB_SCHEMA] = {schema_sql,   schema_2_sql, schema_3_sql, schema_4_sql,
+                                                   schema_5_sql, schema_6_sql, schema_7_sql};
     for (int64_t i = version; i < DB_SCHEMA; i++)
         if (exec(d, schemas[i], e) != 0)
             return -1;
@@ -143,7 +144,7 @@ static int check_schema(struct db *d, const char *path, int64_t *version, struct
         pragma_int(d,
                    "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name IN"
                    " ('meta','sandbox','ticket','body','answer','effect','audit','reserved','checkpoint','lease','"
-                   "token','run')",
+                   "token','run','asker')",
                    &tables) != 0)
         return err_set(e, "the store %s cannot be read (%s); restore it from a backup, it is not made anew", path,
                        sqlite3_errmsg(d->sqlite));

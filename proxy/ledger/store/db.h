@@ -11,7 +11,7 @@
 #include "proxy/ledger/store/sql.h"
 
 enum db_result { DB_FAIL = 0, DB_ROW, DB_DONE };
-enum { DB_SCHEMA = 6, DB_APPLICATION = 0x43736c67 /* "Cslg" */, DB_WAL_MAX = 64 * 1024 * 1024 };
+enum { DB_SCHEMA = 7, DB_APPLICATION = 0x43736c67 /* "Cslg" */, DB_WAL_MAX = 64 * 1024 * 1024 };
 
 struct db {
     sqlite3 *sqlite;

@@ -73,6 +73,8 @@ enum decided {
 };
 int store_decide(struct store *s, const struct id *ticket, enum decide what, struct span by, struct span channel,
                  struct span reason, const struct digest *shown, enum decided *result, uint8_t *state) MUSTCHECK;
+/* Somebody waits for its decision, for so many ms more, or nobody does any more (askers/schema_7.sql). */
+int store_asker(struct store *s, const struct id *ticket, bool waits, uint64_t ms) MUSTCHECK;
 int store_void(struct store *s, const struct id *ticket, struct span why) MUSTCHECK;
 /* The ids of all that are pending or approved, to be freed; *ids NULL: none. */
 int store_open_tickets(struct store *s, struct id **ids, size_t *n) MUSTCHECK;

@@ -16,13 +16,13 @@ static void refused(const char *word)
 static void f12_another_schema_is_refused(void **state)
 {
     store_close(&fix);
-    assert_int_equal(fix_sql("PRAGMA user_version=7"), SQLITE_OK);
-    refused("schema version 7");
+    assert_int_equal(fix_sql("PRAGMA user_version=8"), SQLITE_OK);
+    refused("schema version 8");
     assert_int_equal(fix_sql("PRAGMA user_version=0"), SQLITE_OK);
     refused("schema version 0");
     assert_int_equal(fix_sql("PRAGMA user_version=1"), SQLITE_OK); /* it is not: two tables more */
     refused("schema version 1");
-    assert_int_equal(fix_sql("PRAGMA user_version=6; DROP TABLE answer"), SQLITE_OK);
+    assert_int_equal(fix_sql("PRAGMA user_version=7; DROP TABLE answer"), SQLITE_OK);
     refused("schema version");
 }
 
