@@ -157,6 +157,11 @@ static const struct cli_option decide[] = {
     {.name = "reason", .arg = "WORDS", .help = "kept in the record; of a denial, told to the agent"},
     {.name = "digest", .arg = "HEX", .help = "only if this is still its digest"},
     {.name = NULL}};
+static const struct cli_option approve[] = {
+    {.name = "reason", .arg = "WORDS", .help = "kept in the record"},
+    {.name = "name", .arg = "NAME", .help = "of what it is about: needed of what deletes, spends, or changes rights"},
+    {.name = "digest", .arg = "HEX", .help = "only if this is still its digest"},
+    {.name = NULL}};
 #define VARIABLES                                                                                                    \
     {.name = "format",                                                                                               \
      .arg = "FORMAT",                                                                                                \
@@ -360,7 +365,7 @@ const struct cli_verb cli_verbs[] = {
     {"approvals show", "ID", "the whole request as it would leave, who asks, and the rule that held it",
      "countersign approvals show 8z3k", show, TAKES_BOTH, approvals_show, NULL},
     {"approvals approve", "ID", "let the request leave, once, exactly as it is", "countersign approvals approve 8z3k",
-     decide, TAKES_BOTH, approvals_approve, NULL},
+     approve, TAKES_BOTH, approvals_approve, NULL},
     {"approvals deny", "ID", "refuse the request", "countersign approvals deny 8z3k --reason 'not on a Friday'",
      decide, TAKES_BOTH, approvals_deny, NULL},
     {"approvals watch", "", "what waits, then a line for each change", "countersign approvals watch", list,

@@ -91,6 +91,10 @@ static const struct route {
     {"GET", "/tickets/*/body", PLACE_PAGE, api_ticket_body},
     {"POST", "/tickets/*/approve", PLACE_PAGE, page_approve},
     {"POST", "/tickets/*/deny", PLACE_PAGE, page_deny},
+    {"GET", "/history", PLACE_PAGE, page_history},
+    {"GET", "/history/export", PLACE_PAGE, page_history_export},
+    {"GET", "/groups/*", PLACE_PAGE, page_group},
+    {"POST", "/groups/*", PLACE_PAGE, page_group_decide},
     {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
 };
 
