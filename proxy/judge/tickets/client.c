@@ -30,7 +30,8 @@ void ticket_client_waits(struct exchange *x, uint64_t ms)
 
 void ticket_client_over(struct exchange *x)
 {
-    if (!x->waits)
+    /* Who never waited, for no time was given, was there when the ticket was opened. */
+    if (!x->waits && x->ticket.state != TICKET_PENDING)
         return;
     x->waits = false;
     bool open = x->ticket.state == TICKET_PENDING || x->ticket.state == TICKET_APPROVED;

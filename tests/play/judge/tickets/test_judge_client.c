@@ -87,6 +87,18 @@ static void who_goes_on_waiting_is_not_told_again(void **state)
     play_close(&p);
 }
 
+static void who_may_not_wait_is_told_to_be_gone(void **state)
+{
+    struct play p;
+    play_all(&p, "hold write POST /w rule=writes wait=0\n");
+    p.clients = true;
+    asks(&p, 1);
+    expect_reply(&p, XID(1), 403, "\"code\":\"held\"");
+    expect_audit(&p, XID(1), "hold", "held");
+    expect_client(&p, XID(1), false, 0);
+    play_close(&p);
+}
+
 static void who_left_before_the_ticket_came_is_missed(void **state)
 {
     struct play p;
@@ -118,6 +130,7 @@ int main(void)
         cmocka_unit_test(the_last_of_them_counts),
         cmocka_unit_test(who_was_told_to_ask_again_waits_no_more),
         cmocka_unit_test(who_goes_on_waiting_is_not_told_again),
+        cmocka_unit_test(who_may_not_wait_is_told_to_be_gone),
         cmocka_unit_test(who_left_before_the_ticket_came_is_missed),
         cmocka_unit_test(a_decision_ends_the_waiting_without_a_word),
     };
