@@ -156,6 +156,7 @@ static const struct cli_option show[] = {{.name = "body", .help = "the body's ex
 static const struct cli_option approve[] = {
     {.name = "reason", .arg = "WORDS", .help = "kept in the record"},
     {.name = "digest", .arg = "HEX", .help = "only if this is still its digest"},
+    {.name = "name", .arg = "NAME", .help = "of what it is about: needed of what deletes, spends, or changes rights"},
     {.name = "uses", .arg = "N", .help = "and so many more of its shape, as they come"},
     {.name = "for", .arg = "TIME", .help = "with --uses: for so long, such as 10m"},
     {.name = NULL}};

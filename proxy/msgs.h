@@ -85,6 +85,7 @@ enum msg_type {
     M_OUTCOME_OK = 98,     /* Lg>J it is written: the judge need not say it again to the next ledger */
     M_AUDIT = 89,          /* J>Lg wire_record: decided without being sent (deny, refusal) */
     M_TICKET_VOID = 90,    /* J>Lg id ticket, span why: the policy of now would not hold this request so: pending or approved -> cancelled */
+    M_TICKET_CLIENT = 137, /* J>Lg id ticket, bool waits: false, the last client that waited for it is gone; u64 ms: after which it is told to ask again */
     M_REVIEW = 95,         /* J>Lg id: number of the policy: it is another now; show me what is open */
     M_TICKET_REVIEW = 96,  /* Lg>J id: as asked; one of them, the next when this one was answered: wire_review, u64 size, span inline or fd: the bytes first held */
     M_REVIEWED = 97,       /* J>Lg id: as asked; id ticket, bool keep: false, the policy of now would not hold it so: pending or approved -> cancelled */

@@ -10,6 +10,7 @@ void events_hello(struct dynbuf *out, uint64_t seq)
 void events_write(struct dynbuf *out, uint64_t seq, struct span kind, struct span subject)
 {
     const char *name = span_eq(kind, SPAN("ticket"))    ? "ticket"
+                       : span_eq(kind, SPAN("asker"))   ? "asker"
                        : span_eq(kind, SPAN("refused")) ? "refused"
                                                         : "sandbox";
     struct jsonw w;

@@ -7,9 +7,9 @@
 
 /* The first of a stream: from where it goes on. */
 void events_hello(struct dynbuf *out, uint64_t seq);
-/* One event: its name is ticket, refused (something was refused or not sent: which, the audit says) or sandbox; data
- * is
- * {"kind","subject"}. seq 0: none of its own, a stream does not resume from it. */
+/* One event: its name is ticket, asker (of a ticket: a client waits for its decision, or nobody does any more),
+ * refused (something was refused or not sent: which, the audit says) or sandbox; data is {"kind","subject"}. seq 0:
+ * none of its own, a stream does not resume from it. */
 void events_write(struct dynbuf *out, uint64_t seq, struct span kind, struct span subject);
 
 #endif

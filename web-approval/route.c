@@ -98,6 +98,10 @@ static const struct route {
     {"POST", "/tickets/*/grant", PLACE_PAGE, page_grant},
     {"GET", "/grants", PLACE_PAGE, page_grants},
     {"POST", "/grants/*/revoke", PLACE_PAGE, page_grant_revoke},
+    {"GET", "/history", PLACE_PAGE, page_history},
+    {"GET", "/history/export", PLACE_PAGE, page_history_export},
+    {"GET", "/groups/*", PLACE_PAGE, page_group},
+    {"POST", "/groups/*", PLACE_PAGE, page_group_decide},
     {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
 };
 

@@ -10,7 +10,7 @@
 #include "common/text/person.h"
 #include "common/text/utf8.h"
 
-#define HEADS "ID\tSTATE\tEFFECT\tASKED\tSANDBOX\tWHAT"
+#define HEADS "ID\tSTATE\tEFFECT\tASKED\tAGENT\tSANDBOX\tWHAT"
 enum { SHORT_ID = 10, TAKEN_UP_LOOKS = 20, TAKEN_UP_US = 50 * 1000, PATH_ROOM = 512, BODY_SHOWN = 1024 * 1024 };
 
 struct approvals {
@@ -54,16 +54,24 @@ int verb_ticket(struct gateway_call *g, const char *given, char id[ID_TEXT + 1],
     return CLI_OK;
 }
 
+static bool is_true(const struct json *j, const char *key)
+{
+    const struct json *v = json_get(j, span_str(key));
+    return v && v->type == JSON_BOOL && v->truth;
+}
+
 /* --- list and watch ------------------------------------------------------- */
 
 static void put_row(struct table *table, const struct json *t)
 {
+    const struct json *client = json_get(t, SPAN("client"));
     char when[32];
 
     table_text(table, span_first(member_text(t, "id"), SHORT_ID));
     table_text(table, member_text(t, "state"));
     table_text(table, member_text(t, "effect"));
     table_cell(table, "%s", time_text(member_u64(t, "created_ms"), when));
+    table_text(table, client ? is_true(client, "waits") ? SPAN("waits") : SPAN("left") : SPAN("-"));
     table_text(table, member_text(t, "sandbox"));
     if (member_text(t, "summary").n) {
         table_add_text(table, member_text(t, "summary"));
@@ -206,6 +214,23 @@ static void show_pairs(const struct json *t)
     putchar('\n');
 }
 
+/* Whether a client waits for it: what a yes does. */
+static void show_client(const struct json *t)
+{
+    const struct json *client = json_get(t, SPAN("client"));
+    bool waits = client && is_true(client, "waits"), approved = span_eq(member_text(t, "state"), SPAN("approved"));
+    uint64_t since = member_u64(client, "since_ms");
+    char when[32];
+
+    if (!client)
+        return;
+    if (waits)
+        printf("%-12swaits: a yes sends this now\n", "Agent");
+    else
+        printf("%-12s%s%s: %sthis is sent when it asks again\n", "Agent", since ? "left at " : "none waits",
+               since ? time_text(since, when) : "", approved ? "" : "after a yes ");
+}
+
 static void show_head(const struct json *t)
 {
     const struct json *rule = json_get(t, SPAN("rule"));
@@ -230,6 +255,7 @@ static void show_head(const struct json *t)
         row("Because", SPAN("what another rule allows is past its limit"));
     else if (span_eq(member_text(t, "code"), SPAN("learning")))
         row("Because", SPAN("no rule fits it, and the policy is learning"));
+    show_client(t);
     row("Approvers", member_text(t, "approve_by"));
     row("Agent says", member_text(t, "agent_reason"));
     printf("%-12s%s\n", "Asked", time_text(member_u64(t, "created_ms"), when));
@@ -239,6 +265,30 @@ static void show_head(const struct json *t)
     row("Status", member_text(t, "status"));
     row("Digest", member_text(t, "digest"));
     row("Body SHA256", member_text(t, "body_sha256"));
+}
+
+/* What the page says first: what is apt to deceive. */
+static void show_flags(const struct json *reading)
+{
+    const struct json *flags = json_get(reading, SPAN("flags"));
+
+    if (is_true(reading, "blocks"))
+        row("Blocked", SPAN("what cannot be shown cannot be approved"));
+    for (const struct json *f = flags ? flags->child : NULL; f; f = f->next) {
+        printf("%-12s", is_true(f, "blocks") ? "Blocks" : "Look twice");
+        if (member_text(f, "about").n) {
+            print_text(member_text(f, "about"));
+            fputs(": ", stdout);
+        }
+        print_text(member_text(f, "words"));
+        if (member_text(f, "value").n) {
+            fputs(" \"", stdout);
+            print_text(member_text(f, "value"));
+            putchar('"');
+        }
+        putchar('\n');
+    }
+    row("Its name", member_text(reading, "name"));
 }
 
 /* Bytes that are no text, as hexadecimal. */
@@ -284,7 +334,7 @@ static int show(struct approvals *a)
 
     if (rc != CLI_OK)
         return rc;
-    (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s", id);
+    (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s?reading=1", id);
     rc = verb_ask(&a->g, "GET", path, SPAN_NONE, 200);
     if (rc != CLI_OK)
         return rc;
@@ -296,6 +346,7 @@ static int show(struct approvals *a)
     if (cli_flag(a->c, "body"))
         return size ? show_body(a, id, size) : CLI_OK;
     show_head(a->g.tree);
+    show_flags(json_get(a->g.tree, SPAN("reading")));
     show_pairs(a->g.tree);
     return size ? show_body(a, id, size) : CLI_OK;
 }
@@ -397,6 +448,7 @@ static int say_sent(struct approvals *a, const char *id)
 static int decide(struct approvals *a, const char *how)
 {
     const char *digest = cli_value(a->c, "digest"), *reason = cli_value(a->c, "reason");
+    const char *name = strcmp(how, "approve") == 0 ? cli_value(a->c, "name") : NULL;
     char id[ID_TEXT + 1], path[PATH_ROOM];
     const struct json *t;
     struct dynbuf body;
@@ -428,6 +480,8 @@ static int decide(struct approvals *a, const char *how)
         jsonw_kv_u64(&w, "uses", uses);
         jsonw_kv_u64(&w, "for_ms", for_ms);
     }
+    if (name)
+        jsonw_kv(&w, "name", span_str(name));
     jsonw_end_object(&w);
     (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s/%s", id, how);
     rc = uses ? grants_say(&a->g, id, t, uses, for_ms) : CLI_OK;

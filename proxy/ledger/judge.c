@@ -228,6 +228,21 @@ static int void_ticket(struct ledger *l, struct frame *f)
     return 0;
 }
 
+static int client(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct id id;
+    msg_get_id(&m, &id);
+    bool waits = msg_get_bool(&m);
+    uint64_t ms = msg_get_u64(&m);
+    if (msg_end(&m) != 0)
+        return -1;
+    if (!l->lost && store_asker(l->store, &id, waits, ms) != 0)
+        log_debug("who waits for a ticket is not written down");
+    l->patient = true;
+    return 0;
+}
+
 static int sent(struct ledger *l, struct frame *f)
 {
     if (store_sent(l->store, f->id) != 0)
@@ -250,6 +265,7 @@ int ledger_judge(struct ledger *l, struct frame *f)
     case M_LEASE_TAKE: return ledger_lease_take(l, f);
     case M_LEASE_LEAK: return ledger_lease_leak(l, f);
     case M_TICKET_VOID: return void_ticket(l, f);
+    case M_TICKET_CLIENT: return client(l, f);
     case M_REVIEW: return review_begin(l, f);
     case M_REVIEWED: return review_answered(l, f);
     default: return -1;
@@ -304,18 +320,24 @@ void ledger_tell(void *arg, enum store_change what, uint64_t sequence, const str
     struct ledger *l = arg;
     char text[ID_TEXT + 1];
     struct span subject = sandbox ? sandbox->name : SPAN_NONE;
-    if (what == CHANGE_TICKET) {
+    if (ticket) {
         id_text(&ticket->ticket, text);
         subject = span_of(text, ID_TEXT);
+    }
+    if (what == CHANGE_TICKET) {
         wire_put_ticket_state(ledger_scratch(l), ticket);
         ledger_reply(l, TO_JUDGE, M_TICKET_CHANGED, 0, -1, NULL);
+    } else if (what == CHANGE_ASKER) { /* which the judge said itself */
     } else if (what == CHANGE_FROZEN || what == CHANGE_THAWED) {
         put_frozen(l, what == CHANGE_FROZEN);
     } else {
         put_sandbox(l, sandbox, what == CHANGE_SANDBOX_GONE);
     }
     struct dynbuf *b = ledger_scratch(l);
-    msg_put_span(b, what == CHANGE_TICKET ? SPAN("ticket") : sandbox ? SPAN("sandbox") : SPAN("freeze"));
+    msg_put_span(b, what == CHANGE_TICKET  ? SPAN("ticket")
+                    : what == CHANGE_ASKER ? SPAN("asker")
+                    : sandbox              ? SPAN("sandbox")
+                                           : SPAN("freeze"));
     msg_put_span(b, subject);
     ledger_reply(l, TO_DESK, M_EVENT, sequence, -1, NULL);
 }

@@ -7,7 +7,7 @@ usage: desk_parent.py --desk build/countersign-desk --dir EMPTY_DIR [--port N]
 import argparse, hashlib, json, os, re, select, signal, socket, sqlite3, struct, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCHEMA = [os.path.join(HERE, "../../proxy/ledger/store", name) for name in ("schema.sql", "schema_2.sql", "schema_3.sql")]
+SCHEMA = [os.path.join(HERE, "../../proxy/ledger/store", name) for name in ("schema.sql", "schema_2.sql", "schema_3.sql", "askers/schema_7.sql")]
 CONFIG, READY, PEER, STOP, LISTEN, SECRETS = 1, 2, 3, 4, 10, 77
 DECIDE, DECIDED, BODY_GET, BODY_IS, SANDBOX_PUT, SANDBOX_RM, SANDBOX_DONE, EVENT, NOTE = 100, 101, 102, 103, 104, 105, 106, 107, 108
 POLICY_NOTICE = 99
@@ -90,7 +90,7 @@ class Ledger:
         if ticket:
             self.chan.send(EVENT, self.seq, span("ticket") + span(ticket))
 
-    def ticket(self, tell=True, body=b"", **kw):
+    def ticket(self, tell=True, body=b"", waits=None, **kw):
         now = int(time.time() * 1000)
         id_ = id_text(os.urandom(16))
         row = dict(id=id_, state="pending", sandbox="builder", session="builder", tenant="default", method="POST",
@@ -105,6 +105,8 @@ class Ledger:
         names = ",".join(row)
         self.db.execute(f"INSERT INTO ticket ({names}) VALUES ({','.join('?' * len(row))})", list(row.values()))
         self.bodies[row["id"]] = body
+        if waits is not None:  # since so many ms a client waits for it, or nobody does
+            self.db.execute("INSERT INTO asker VALUES (?,?,?,?)", (row["id"], waits > 0, now - abs(waits), now + 40000 if waits > 0 else 0))
         if tell:
             self.audit("ticket-opened", row["id"])
         return row["id"]

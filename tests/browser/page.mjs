@@ -136,7 +136,7 @@ async function opened(browser, options) {
   return context;
 }
 
-export { args, approve, axe, check, chromium, covered, flags, guard, looks, opened, origin, signIn };
+export { args, approve, axe, check, chromium, covered, flags, guard, layout, looks, opened, origin, signIn };
 
 if (!args.sample) {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags });

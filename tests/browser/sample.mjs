@@ -1,7 +1,8 @@
 // page.mjs against desk_parent.py: its tickets are known, so what a hostile one may not do can be checked.
-import { approve, args, check, chromium, covered, flags, guard, looks, opened, origin, signIn } from "./page.mjs";
+import { approve, args, axe, check, chromium, covered, flags, guard, layout, looks, opened, origin, signIn } from "./page.mjs";
 
 const hostile = "hst" + "0".repeat(23), twice = "dp0" + "0".repeat(23), big = "bng" + "0".repeat(23), bin = "bnr" + "0".repeat(23);
+const [first, second] = ["gr0", "gr1"].map((n) => n + "0".repeat(23));
 const [past, fresh, gone] = ["past", "new0", "g0ne"].map((n) => n + "0".repeat(22));
 
 async function hostileTicket(context) {
@@ -66,7 +67,7 @@ async function notices(context) {
   await has(`/tickets/${past}`, ".title", ["asked by builder", "held by large-payments, past a limit", "expires in"]);
   await has(`/tickets/${past}`, "aside", ["is past its limit. Rule small-payments: the limit of 2 requests in 1 day is used up"]);
   await has(`/tickets/${past}`, "section[aria-labelledby=does]", ["amount 250"], ["small-payments"]);
-  await has(`/tickets/${past}`, ".decide", ["exactly as shown, with the credential pay: at once if the agent still waits, else when it asks again.",
+  await has(`/tickets/${past}`, ".decide", ["exactly as shown, with the credential pay: when the agent asks again.",
     "Writes are frozen: a yes counts, but nothing leaves before countersign thaw."], ["not released"]);
   await has(`/tickets/${past}`, "aside", ["Whether it will be released is not known"], ["does not know it"]);
   await has(`/tickets/${fresh}`, ".title", ["held: no rule fits it"]);
@@ -74,6 +75,64 @@ async function notices(context) {
   await has(`/tickets/${fresh}`, "section[aria-labelledby=does]", ["Limit not the judge's"]);
   await has(`/tickets/${fresh}`, ".decide", ["exactly as shown, without a credential"], ["not released"]);
   await has(`/tickets/${gone}`, ".outcome", ["withdrawn and never leaves: by the policy as it was then, it would not have been held like this any more (another policy, or the hours of a rule).", "Decided by the policy, 20"], ["on the"]);
+  await page.close();
+}
+
+// A burst: opened before it is decided, the odd one out of it, and one that changed meanwhile said.
+async function group(context) {
+  const page = await context.newPage(), strangers = [];
+  guard(page, strangers);
+  await page.goto(origin);
+  const card = page.locator(".card.group");
+  check((await card.count()) === 1 && (await card.innerText()).includes("8 alike: Invite somebody to acme"), "a burst is one row");
+  check((await card.locator("button, input").count()) === 0, "nothing is decided on the list");
+  await card.getByRole("link").click();
+  await page.waitForURL(`${origin}/groups/${first}`);
+  await page.waitForTimeout(700);
+  check((await page.locator("tr.odd").innerText()).includes("owner"), "the odd one stands out");
+  check(!(await page.locator("tr.odd input").isChecked()), "and is not picked");
+  check((await page.locator("tbody input:checked").count()) === 6, "what hides something is not picked either");
+  check((await page.locator("section[aria-labelledby=common]").innerText()).includes("core"), "what they share is said");
+  check((await page.locator("main b b, main script").count()) === 0, "a value makes no element");
+  const other = await context.newPage(); // one of them is decided elsewhere meanwhile
+  await other.goto(`${origin}/tickets/${second}`);
+  await other.getByRole("button", { name: "Deny this request" }).click();
+  await other.getByRole("heading", { name: "What became of it" }).waitFor();
+  await other.close();
+  await page.getByText("1 of these changed").waitFor();
+  await page.getByLabel("Words").fill("as every month");
+  await page.getByRole("button", { name: "Approve those picked" }).click();
+  await page.getByRole("heading", { name: "5 of 6 approved" }).waitFor();
+  const text = await page.locator("main").innerText();
+  check(text.includes("left as it was") && text.includes("not pending any more"), "what changed meanwhile is said, by its row");
+  await layout(page, "group result");
+  await axe(page, "group result");
+  check(strangers.length === 0, `a group does nothing strange: ${strangers}`);
+  await page.goto(`${origin}/history?q=invite&state=approved`);
+  check((await page.locator(".row.past").count()) === 5, "the history has them");
+  check((await page.locator(".row.past").first().innerText()).includes("as every month"), "with the words");
+  await page.close();
+  covered("E3", "E21", "E25");
+}
+
+// What deletes looks different and asks for its name.
+async function named(context) {
+  const page = await context.newPage();
+  await page.goto(origin);
+  await page.locator(".card.e-grave", { hasText: "Delete branch" }).getByRole("link").click();
+  check((await page.locator("#asker").innerText()).includes("The agent waits: a yes sends this now."), "that the agent waits stands first");
+  const button = page.getByRole("button", { name: "Approve this request" });
+  await button.waitFor({ state: "visible" });
+  await page.locator("#why-yes").fill("it was merged");
+  await page.locator("#name").fill("acme/application");
+  await button.click();
+  await page.getByRole("heading", { name: "The name is needed" }).waitFor();
+  await page.goBack();
+  await page.waitForTimeout(700);
+  await page.locator("#why-yes").fill("it was merged");
+  await page.locator("#name").fill("acme/app");
+  await button.click();
+  await page.getByRole("heading", { name: "What became of it" }).waitFor();
   await page.close();
 }
 
@@ -145,13 +204,17 @@ try {
   await page.goto(origin);
   const push = await page.locator("[data-ticket]", { hasText: "Push 2 refs" }).getAttribute("data-ticket");
   const pull = await page.locator("[data-ticket]", { hasText: "Create pull request" }).getAttribute("data-ticket");
+  const grave = await page.locator("[data-ticket]", { hasText: "Delete branch" }).getAttribute("data-ticket");
   await page.close();
   const denied = "den" + "1".repeat(22) + "0";
   await looks(context, [["list", "/"], ["push", `/tickets/${push}`], ["pull", `/tickets/${pull}`],
     ["hostile", `/tickets/${hostile}`], ["big", `/tickets/${big}`], ["denied", `/tickets/${denied}`],
-    ["past", `/tickets/${past}`], ["learning", `/tickets/${fresh}`], ["withdrawn", `/tickets/${gone}`], ["signin", "/sign-in?t=x"]]);
+    ["past", `/tickets/${past}`], ["learning", `/tickets/${fresh}`], ["withdrawn", `/tickets/${gone}`], ["signin", "/sign-in?t=x"],
+    ["group", `/groups/${first}`], ["history", "/history"], ["delete", `/tickets/${grave}`]]);
   await notices(context);
   await hostileTicket(context);
+  await named(context);
+  await group(context);
   await forged(context);
   await longBodies(context);
   await live(context);

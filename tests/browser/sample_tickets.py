@@ -31,7 +31,7 @@ def plain(led):
                summary="Create pull request acme/app: main from agent/fix-12", resource="acme/app",
                fields_json=json.dumps([["content-type", "application/json"], ["accept", "application/vnd.github+json"]]))
     led.ticket(method="DELETE", host="api.github.com", path="/repos/acme/app/branches/release", effect="delete", reason_required=1,
-               summary="Delete branch release of acme/app", op="github.branch.delete", credential="github", rule_id="hold-deletes",
+               summary="Delete branch release of acme/app", op="github.branch.delete", credential="github", rule_id="hold-deletes", waits=9000,
                resource="acme/app", expires_ms=int(time.time() * 1000) + 90000)
     led.ticket(effect="spend", host="api.cloud.example", path="/v2/instances", summary="Start 4 instances of gpu-xl", body=b"count=4&type=gpu-xl",
                op="cloud.instance.create", fields_json=json.dumps([["content-type", "application/x-www-form-urlencoded"]]))
@@ -79,7 +79,18 @@ def unusual(led):
                decided_channel="", decided_reason="the policy would not hold it like this any more", **pay)
 
 
+def burst(led):
+    """Invitations that differ in their names, as they must; one in its role, too, and one in what hides in a value."""
+    for n, (name, role) in enumerate([("ann", "member"), ("bob", "member"), ("eve", "member"), ("joe", "owner"), ("<b>kim</b>\u202e", "member"),
+                                      ("lea", "member"), ("max", "member"), ("zoe", "member")]):
+        led.ticket(id=f"gr{n}" + "0" * 23, sandbox="onboarding", method="POST", host="api.example.com", path="/v1/invitations", op="rest.write",
+                   credential="hr", rule_id="hold-invitations", summary="Invite somebody to acme", waits=(n + 1) * 4000 if n < 6 else -90000,
+                   body=json.dumps({"email": f"{name}@example.com", "role": role, "team": "core"}).encode(),
+                   fields_json=json.dumps([["content-type", "application/json"], ["content-length", str(60 + n)]]))
+
+
 def fill(led):
+    burst(led)
     led.audit("start", version="test")
     decided(led)
     hostile(led)

@@ -118,7 +118,7 @@ def what_a_person_is_told_of_the_policy(lab):
         ["past", f"/tickets/{past}", ".alert", [here]],
         ["past", f"/tickets/{past}", ".title", ["held by writes, past a limit"]],
         ["past", f"/tickets/{past}", "aside", ["is past its limit. Rule small: the limit of 1 request in 1 day is used up.", "names this place"]],
-        ["past", f"/tickets/{past}", ".decide", ["with the credential api: at once if the agent still waits"]],
+        ["past", f"/tickets/{past}", ".decide", ["with the credential api: when the agent asks again"]],
         ["new", f"/tickets/{new}", ".title", ["held: no rule fits it"]],
         ["new", f"/tickets/{new}", "aside", ["No rule: what no rule fits waits while the policy is learning"]],
         ["new", f"/tickets/{new}", ".decide", ["exactly as shown, without a credential"]]])

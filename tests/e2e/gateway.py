@@ -122,7 +122,9 @@ class Gateway:
         return self.cli_json("approvals", "show", ticket)
 
     def approve(self, ticket):
-        self.cli("approvals", "approve", ticket, rc=0)
+        """As somebody who has looked at it: with its name, where that is needed."""
+        name = self.show(ticket)["reading"].get("name")
+        self.cli("approvals", "approve", ticket, *(["--name", name] if name else []), rc=0)
 
     def deny(self, ticket, words):
         self.cli("approvals", "deny", ticket, "--reason", words, rc=0)

@@ -119,7 +119,7 @@ def on_a_full_disk_every_request_is_refused_in_words(lab):
     lab.wait_for("a refusal", lambda: w.ask()[0] == 503)
     w.all_refused()
     done = w.gw.cli("approvals", "approve", ticket)
-    assert done.rc != 0 and b"write it down" in done.both, done.text()
+    assert done.rc != 0 and b"the ledger cannot use its store now" in done.both, done.text()
     (w.store / "ballast").unlink()
     lab.wait_for("the store's return", w.works)
     assert w.state_of(ticket) == "pending", "the ticket was lost"

@@ -8,7 +8,11 @@
 #include "policy/policy.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/api.h"
+#include "web-approval/deciding/deciding.h"
+#include "web-approval/grants/grants.h"
 #include "web-approval/route.h"
+
+enum { FLAG_SAID = 500 };
 
 static void kv_hex(struct jsonw *w, const char *key, struct span bytes)
 {
@@ -49,9 +53,21 @@ static void full_json(struct jsonw *w, const struct ticket *t)
     }
 }
 
-void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full)
+/* Of what may still be sent: is there somebody to take the answer? */
+static void client_json(struct jsonw *w, const struct ticket *t)
 {
-    jsonw_object(w);
+    if (!span_eq(t->state, SPAN("pending")) && !span_eq(t->state, SPAN("approved")))
+        return;
+    jsonw_kv_object(w, "client");
+    jsonw_kv_bool(w, "waits", t->asker.waits);
+    jsonw_kv_u64(w, "since_ms", t->asker.since_ms);
+    if (t->asker.waits)
+        jsonw_kv_u64(w, "until_ms", t->asker.until_ms);
+    jsonw_end_object(w);
+}
+
+static void ticket_members(struct jsonw *w, const struct ticket *t, bool full)
+{
     jsonw_kv(w, "id", t->id);
     jsonw_kv(w, "state", t->state);
     jsonw_kv(w, "sandbox", t->sandbox);
@@ -74,6 +90,7 @@ void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full)
     kv_hex(w, "digest", t->digest);
     jsonw_kv_u64(w, "created_ms", t->created_ms);
     jsonw_kv_u64(w, "expires_ms", t->expires_ms);
+    client_json(w, t);
     jsonw_kv_u64(w, "decided_ms", t->decided_ms);
     jsonw_kv(w, "decided_by", t->decided_by);
     jsonw_kv(w, "decided_reason", t->decided_reason);
@@ -82,6 +99,12 @@ void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full)
         jsonw_kv_u64(w, "status", t->status);
     if (full)
         full_json(w, t);
+}
+
+void api_ticket_json(struct jsonw *w, const struct ticket *t, bool full)
+{
+    jsonw_object(w);
+    ticket_members(w, t, full);
     jsonw_end_object(w);
 }
 
@@ -132,13 +155,49 @@ int api_ticket_find(struct exchange *x, struct ticket *t)
     return -1;
 }
 
+static void flag_json(struct jsonw *w, const struct flag *f)
+{
+    jsonw_object(w);
+    jsonw_kv(w, "words", span_str(f->words));
+    jsonw_kv(w, "about", f->name);
+    jsonw_kv(w, "value", span_first(f->value, FLAG_SAID));
+    jsonw_kv_bool(w, "blocks", f->blocks);
+    jsonw_end_object(w);
+}
+
+/* With what the page says first of it, and what a yes needs. */
+static void read_json(struct exchange *x, struct view *v)
+{
+    struct span name = deciding_name(v);
+    struct jsonw w;
+
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    ticket_members(&w, &v->t, true);
+    jsonw_kv_object(&w, "reading");
+    jsonw_kv_bool(&w, "blocks", v->r.blocks || !v->there);
+    jsonw_kv_array(&w, "flags");
+    for (size_t i = 0; i < v->r.nflags; i++)
+        flag_json(&w, &v->r.flag[i]);
+    jsonw_end_array(&w);
+    if (name.n)
+        jsonw_kv(&w, "name", name);
+    jsonw_end_object(&w);
+    jsonw_end_object(&w);
+}
+
 void api_ticket(struct exchange *x)
 {
+    struct span reading;
     struct ticket t;
     struct jsonw w;
 
-    if (api_ticket_find(x, &t) != 0)
+    if (query_field(x, "reading", &reading) != 0 || api_ticket_find(x, &t) != 0)
         return;
+    if (reading.n) {
+        deciding_read(x, &t, NULL, read_json);
+        return;
+    }
     reply_json(x, 200, &w);
     api_ticket_json(&w, &t, true);
 }
@@ -293,24 +352,49 @@ bool api_may_approve(const struct exchange *x, const struct ticket *t)
     return x->desk->policy && policy_may_approve(x->desk->policy, t->approve_by, span_str(x->operator));
 }
 
+/* What a yes was said with, kept while the body is asked for. */
+struct yes {
+    struct span reason, name;
+    struct digest shown;
+    struct grant_ask more;
+};
+
+static void judged(struct exchange *x, struct view *v)
+{
+    const struct yes *yes = deciding_own(x);
+    unsigned status = 0;
+    const char *why =
+        yes->more.uses ? grants_refuse(x, v, yes->name, &status) : deciding_refuses(x, v, yes->name, &status);
+    struct id id;
+
+    if (why)
+        reply_problem(x, status, status == 422 ? "Name needed" : "Cannot be approved", "%s", why);
+    else if (id_parse(v->t.id, &id) == 0)
+        api_decide_more(x, &id, DECIDE_APPROVE, yes->reason, &yes->shown, yes->more, "cli", decided);
+}
+
 static void decide(struct exchange *x, enum choice what)
 {
     struct member m[] = {{"digest", JSON_STRING, true, NULL},
                          {"reason", JSON_STRING, false, NULL},
+                         {"name", JSON_STRING, false, NULL},
                          {"uses", JSON_NUMBER, false, NULL},
                          {"for_ms", JSON_NUMBER, false, NULL}};
-    size_t known = what == DECIDE_APPROVE ? 4 : 2;
     uint64_t uses = 0, for_ms = 0;
-    struct span reason = SPAN_NONE;
-    struct digest shown;
+    struct yes *yes = arena_alloc(&x->arena, sizeof *yes);
     struct ticket t;
     struct id id;
 
-    if (body_members(x, m, known) != 0 || api_number(x, &m[2], &uses, 1, UINT32_MAX) != 0 ||
-        api_number(x, &m[3], &for_ms, 1, UINT32_MAX) != 0 ||
-        (m[1].value && reason_clean(x, m[1].value->text, &reason) != 0))
+    if (!yes) {
+        reply_problem(x, 503, "Not possible now", "there is no memory for this");
         return;
-    if (hex_parse(m[0].value->text, shown.b, DIGEST_BYTES) != 0) {
+    }
+    *yes = (struct yes){.reason = SPAN_NONE};
+    if (body_members(x, m, what == DECIDE_APPROVE ? 5 : 2) != 0 || api_number(x, &m[3], &uses, 1, UINT32_MAX) != 0 ||
+        api_number(x, &m[4], &for_ms, 1, UINT32_MAX) != 0 ||
+        (m[1].value && reason_clean(x, m[1].value->text, &yes->reason) != 0))
+        return;
+    if (hex_parse(m[0].value->text, yes->shown.b, DIGEST_BYTES) != 0) {
         reply_problem(x, 400, "Bad request", "`digest` is the ticket's digest, %d hexadecimal digits",
                       2 * DIGEST_BYTES);
         return;
@@ -319,14 +403,18 @@ static void decide(struct exchange *x, enum choice what)
         reply_problem(x, 400, "Bad request", "`uses` and `for_ms` belong together");
         return;
     }
+    yes->more = (struct grant_ask){(uint32_t)uses, for_ms};
+    yes->name = m[2].value ? m[2].value->text : SPAN_NONE;
     if (api_ticket_find(x, &t) != 0 || id_parse(x->arg, &id) != 0)
         return;
-    if (what == DECIDE_APPROVE && t.reason_required && reason.n == 0)
+    if (what == DECIDE_DENY)
+        api_decide(x, &id, what, yes->reason, &yes->shown, "cli", decided);
+    else if (t.reason_required && yes->reason.n == 0)
         reply_problem(x, 422, "Reason needed", "the rule that held this wants a reason with an approval");
-    else if (what == DECIDE_APPROVE && !api_may_approve(x, &t))
+    else if (!api_may_approve(x, &t))
         reply_problem(x, 403, "Not yours to approve", "the rule that held this names who may approve it");
     else
-        api_decide_more(x, &id, what, reason, &shown, (struct grant_ask){(uint32_t)uses, for_ms}, "cli", decided);
+        deciding_read(x, &t, yes, judged);
 }
 
 void api_approve(struct exchange *x)

@@ -31,10 +31,47 @@ function countdown() {
   }
 }
 
+// --- does the agent still wait? ---------------------------------------------
+
+function stamp(ms) {
+  return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+// As web-approval/page/page_asker.c says it.
+function sayClient(ticket) {
+  const { client, state, id } = ticket;
+  if (!client) return;
+  const long = page === "ticket" && document.getElementById("asker");
+  const word = (page === "list" || page === "group") && document.querySelector(`[data-ticket~="${id}"] .asker`);
+  if (long) {
+    const left = client.since_ms ? "The agent left" : "No agent waits";
+    const when = !client.waits && client.since_ms ? ` at ${stamp(client.since_ms)}` : "";
+    const then = state === "approved" ? "approved, this is sent when it asks again"
+      : client.waits ? "a yes sends this now" : "after a yes this is sent when it asks again";
+    long.querySelector("b").textContent = client.waits ? "The agent waits" : left;
+    long.querySelector("span").textContent = `${when}: ${then}.`;
+  }
+  if (word) word.textContent = client.waits ? "agent waits" : "agent left";
+  for (const el of [long, word]) if (el) el.classList.toggle("waits", client.waits);
+}
+
+// Of the tickets that are on the page; news that come while one is asked for are asked for once more.
+const asked = new Map();
+async function onAsker(subject) {
+  if (!document.querySelector(`[data-ticket~="${CSS.escape(subject)}"]`)) return;
+  if (asked.has(subject)) return void asked.set(subject, true);
+  asked.set(subject, false);
+  const answer = await fetch(`/api/v1/tickets/${encodeURIComponent(subject)}`);
+  if (answer.ok) sayClient(await answer.json());
+  const again = asked.get(subject);
+  asked.delete(subject);
+  if (again) onAsker(subject);
+}
+
 // --- what happened elsewhere ------------------------------------------------
 
 function onList() {
-  const shown = new Set([...document.querySelectorAll("[data-ticket]")].map((el) => el.dataset.ticket));
+  const shown = new Set([...document.querySelectorAll("[data-ticket]")].flatMap((el) => el.dataset.ticket.split(" ")));
   const fresh = new Set();
   let changed = 0;
   return (subject) => {
@@ -62,9 +99,20 @@ function onTicket() {
   };
 }
 
+function onGroup() {
+  const shown = new Set([...document.querySelectorAll("[data-ticket]")].map((el) => el.dataset.ticket));
+  const changed = new Set();
+  return (subject) => {
+    if (!shown.has(subject)) return;
+    changed.add(subject);
+    tell(`${changed.size} of these changed`, location.pathname, "Load them again");
+  };
+}
+
 function listen(act) {
   const events = new EventSource("/api/v1/events");
   events.addEventListener("ticket", (ev) => act(JSON.parse(ev.data).subject));
+  events.addEventListener("asker", (ev) => onAsker(JSON.parse(ev.data).subject));
   addEventListener("pagehide", () => events.close());
 }
 
@@ -72,3 +120,4 @@ countdown();
 setInterval(countdown, 1000);
 if (page === "list") listen(onList());
 if (page === "ticket") listen(onTicket());
+if (page === "group") listen(onGroup());

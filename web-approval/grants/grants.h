@@ -12,6 +12,8 @@ struct grant_offer grants_offer(struct exchange *x, const struct ticket *t);
 const char *grants_state(const struct exchange *x, const struct grant_row *g);
 /* The third choice on a ticket's page, where there is one. */
 void page_grant_offer(struct exchange *x, const struct view *v);
+/* As deciding_refuses (web-approval/deciding/deciding.h), of a yes with a grant: what is flagged has none. */
+const char *grants_refuse(struct exchange *x, const struct view *v, struct span typed, unsigned *status);
 /* What a grant covers, as a list. */
 void page_grant_covers(struct exchange *x, struct span method, struct span scheme, struct span host, uint64_t port,
                        struct span shape_json);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "common/msg.h"
+#include "web-approval/deciding/deciding.h"
 #include "web-approval/grants/grants.h"
 #include "web-approval/route.h"
 
@@ -79,8 +80,9 @@ static void choose(struct exchange *x, const char *name, const uint64_t *steps, 
     PUT(x, "</select>\n");
 }
 
-static void form(struct exchange *x, const struct ticket *t, const struct grant_offer *o)
+static void form(struct exchange *x, const struct view *v, const struct grant_offer *o)
 {
+    const struct ticket *t = &v->t;
     static const uint64_t counts[] = {1, 5, 10, 25, 50};
     static const uint64_t times[] = {5 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE, 120 * MINUTE, 240 * MINUTE};
     char digest[2 * DIGEST_BYTES + 1] = "", mark[GUARD_MARK_TEXT + 1];
@@ -98,6 +100,7 @@ static void form(struct exchange *x, const struct ticket *t, const struct grant_
     choose(x, "uses", counts, sizeof counts / sizeof counts[0], o->uses, 1);
     PUT(x, "<label for=\"grant-minutes\">For</label>\n");
     choose(x, "minutes", times, sizeof times / sizeof times[0], o->within_ms, MINUTE);
+    page_name_field(x, v, "name-more");
     (void)dynbuf_addf(
         &x->out,
         "<label for=\"why-more\">%s</label>\n<input id=\"why-more\" name=\"reason\" maxlength=\"300\"%s>\n"
@@ -130,7 +133,7 @@ void page_grant_offer(struct exchange *x, const struct view *v)
     }
     PUT(x, " and the policy of now, which may still deny each. You can take it back under "
            "<a href=\"/grants\">Grants</a>.</p>\n");
-    form(x, t, &o);
+    form(x, v, &o);
     PUT(x, "</details>\n</div>\n");
 }
 
@@ -150,24 +153,6 @@ static void decided(struct exchange *x, struct frame *f)
     page_see(x, path);
 }
 
-static bool mark_good(struct exchange *x, struct span digest, struct span mark)
-{
-    switch (guard_mark_check(x->session, "grant", x->arg, digest, x->now_ms, mark)) {
-    case GUARD_FINE: return true;
-    case GUARD_TOO_FAST:
-        page_problem(x, 409, "Too fast",
-                     "That came less than half a second after the page was shown. Nothing was decided: go back and "
-                     "look.");
-        return false;
-    case GUARD_STALE:
-        page_problem(x, 409, "An old page", "This page was open for too long. Load the request again.");
-        return false;
-    default:
-        page_problem(x, 403, "Refused", "This form is not one that this page showed you. Nothing was decided.");
-        return false;
-    }
-}
-
 static bool may(struct exchange *x, const struct ticket *t, struct span reason)
 {
     if (t->reason_required && reason.n == 0) {
@@ -181,26 +166,59 @@ static bool may(struct exchange *x, const struct ticket *t, struct span reason)
     return true;
 }
 
-void page_grant(struct exchange *x)
-{
-    struct span digest, mark, words, reason, uses, minutes;
-    uint64_t n = 0, m = 0;
+/* What the form says, kept while the body is asked for. */
+struct granting {
+    struct span reason, name;
     struct digest shown;
-    struct ticket t;
+    struct grant_ask more;
+};
+
+const char *grants_refuse(struct exchange *x, const struct view *v, struct span typed, unsigned *status)
+{
+    const char *why = deciding_refuses(x, v, typed, status);
+
+    if (why || (!v->r.nflags && !page_is_cut(&v->t)))
+        return why;
+    *status = 409;
+    return "the page says something of this request that a person should look at, or cannot show all of it: such are "
+           "decided one by one, without a grant";
+}
+
+static void judged(struct exchange *x, struct view *v)
+{
+    const struct granting *g = deciding_own(x);
+    unsigned status = 0;
+    const char *why = grants_refuse(x, v, g->name, &status);
     struct id id;
 
-    if (form_field(x, "digest", &digest) != 0 || form_field(x, "mark", &mark) != 0 ||
-        form_field(x, "reason", &words) != 0 || form_field(x, "uses", &uses) != 0 ||
-        form_field(x, "minutes", &minutes) != 0 || !mark_good(x, digest, mark))
+    if (why)
+        page_problem(x, status, status == 422 ? "The name is needed" : "Not decided", why);
+    else if (id_parse(v->t.id, &id) == 0)
+        api_decide_more(x, &id, DECIDE_APPROVE, g->reason, &g->shown, g->more, "page", decided);
+}
+
+void page_grant(struct exchange *x)
+{
+    struct granting *g = arena_alloc(&x->arena, sizeof *g);
+    struct span digest, mark, words, uses, minutes;
+    uint64_t n = 0, m = 0;
+    struct ticket t;
+
+    if (!g) {
+        page_problem(x, 503, "Not possible now", "There is no memory for this form.");
         return;
-    if (hex_parse(digest, shown.b, DIGEST_BYTES) != 0 || span_u64(uses, UINT32_MAX, &n) != 0 || n == 0 ||
+    }
+    if (form_field(x, "digest", &digest) != 0 || form_field(x, "mark", &mark) != 0 ||
+        form_field(x, "reason", &words) != 0 || form_field(x, "name", &g->name) != 0 ||
+        form_field(x, "uses", &uses) != 0 || form_field(x, "minutes", &minutes) != 0 ||
+        !page_mark_good(x, "grant", digest, mark))
+        return;
+    if (hex_parse(digest, g->shown.b, DIGEST_BYTES) != 0 || span_u64(uses, UINT32_MAX, &n) != 0 || n == 0 ||
         span_u64(minutes, 24 * 60, &m) != 0 || m == 0) {
         page_problem(x, 400, "Bad request", "This is not the form that the page has.");
         return;
     }
-    if (reason_clean(x, words, &reason) != 0 || api_ticket_find(x, &t) != 0 || id_parse(x->arg, &id) != 0 ||
-        !may(x, &t, reason))
-        return;
-    api_decide_more(x, &id, DECIDE_APPROVE, reason, &shown, (struct grant_ask){(uint32_t)n, m * MINUTE}, "page",
-                    decided);
+    g->more = (struct grant_ask){(uint32_t)n, m * MINUTE};
+    if (reason_clean(x, words, &g->reason) == 0 && api_ticket_find(x, &t) == 0 && may(x, &t, g->reason))
+        deciding_read(x, &t, g, judged);
 }

@@ -103,7 +103,7 @@ void page_grants(struct exchange *x)
     struct shown s = {.x = x, .of_live = true};
     struct err e;
 
-    page_begin(x, 200, "", "Grants");
+    page_begin(x, 200, "grants", "Grants");
     PUT(x, "<p class=\"back\"><a href=\"/\">All that waits</a></p>\n<div class=\"title\">\n<h1>Grants</h1>\n"
            "<p class=\"meta\">What was approved ahead: so many requests of one shape, from one sandbox, for a time. "
            "A deny of the policy still denies, and another policy ends them.</p>\n</div>\n");

@@ -1,6 +1,21 @@
 #include "web-approval/page/page.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* The rooms of the page. */
+static void nav(struct exchange *x, const char *kind)
+{
+    static const struct {
+        const char *kind, *path, *name;
+    } rooms[] = {{"list", "/", "Waiting"}, {"history", "/history", "History"}, {"grants", "/grants", "Grants"}};
+
+    PUT(x, "<nav aria-label=\"Rooms\">");
+    for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++)
+        (void)dynbuf_addf(&x->out, "<a href=\"%s\"%s>%s</a> ", rooms[i].path,
+                          strcmp(kind, rooms[i].kind) == 0 ? " aria-current=\"page\"" : "", rooms[i].name);
+    PUT(x, "</nav>\n");
+}
 
 void page_begin(struct exchange *x, unsigned status, const char *kind, const char *title)
 {
@@ -21,7 +36,7 @@ void page_begin(struct exchange *x, unsigned status, const char *kind, const cha
     PUT(x, "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header class=\"top\">\n"
            "<a class=\"brand\" href=\"/\">Countersign</a>\n");
     if (x->session) {
-        PUT(x, "<nav class=\"rooms\" aria-label=\"Rooms\"><a href=\"/grants\">Grants</a></nav>\n");
+        nav(x, kind);
         PUT(x, "<form method=\"post\" action=\"/sign-out\"><span class=\"who\">");
         show_own(out, x->operator);
         PUT(x, "</span> <button class=\"quiet\">Sign out</button></form>\n");

@@ -52,11 +52,20 @@ void page_expires(struct exchange *x, const struct ticket *t, const char *attrib
 /* <dt>label</dt><dd> ... </dd> */
 void page_row(struct exchange *x, const char *label, struct span value);
 
+/* page_asker.c: whether a client waits for its decision, and so what a yes does. Nothing of what cannot leave any
+ * more. */
+void page_asker(struct exchange *x, const struct ticket *t);
+void page_asker_word(struct exchange *x, const struct ticket *t); /* in two words */
+bool page_may_leave(const struct ticket *t);
+
 /* Ticket page: page_request.c */
 void page_request(struct exchange *x, const struct view *v);
 /* The bytes of a body as far as they are in memory or in the descriptor: at most max, in the arena. */
 struct span page_body_bytes(struct exchange *x, const struct body *b, size_t max);
 void page_body_text(struct exchange *x, struct span bytes);
+/* The body of M_BODY_IS (f NULL: none came) into the view; it outlives the message. Is it to be had, or is there
+ * none? */
+bool page_take_body(struct exchange *x, struct frame *f, struct view *v);
 /* Ticket page: page_reading.c. What is apt to deceive, first of all; the values of the body. */
 void page_read(struct exchange *x, struct view *v, struct arena *a);
 void page_flags(struct exchange *x, const struct reading *r);
@@ -65,10 +74,16 @@ void page_values(struct exchange *x, const struct reading *r);
  * bodies; then show, at once or when the ledger has answered. v: with its bytes, not yet taken apart. */
 void page_beside_find(struct exchange *x, struct view *v, void (*show)(struct exchange *x, struct view *v));
 void page_beside(struct exchange *x, const struct view *v);
+/* Of one shape: the same steps, but for those that have digits in both. */
+bool page_path_like(struct span a, struct span b);
 /* Ticket page: page_decide.c. */
 void page_decision(struct exchange *x, const struct view *v);
 void page_decision_whole(struct exchange *x, const struct view *v);
 bool page_is_cut(const struct ticket *t);
+/* Is a form one that this page showed, of x->arg and what was shown, not too fast and not too old? Else answered. */
+bool page_mark_good(struct exchange *x, const char *purpose, struct span shown, struct span mark);
+/* The field for the name that is typed before a yes to what is grave; nothing for other requests. */
+void page_name_field(struct exchange *x, const struct view *v, const char *id);
 /* page_ticket.c: the policy in force lets its credential go there. */
 bool page_released(struct exchange *x, const struct ticket *t);
 

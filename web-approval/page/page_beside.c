@@ -22,7 +22,7 @@ static bool has_digit(struct span s)
 }
 
 /* Of one shape: the same steps, but for those that have digits in both. */
-static bool path_like(struct span a, struct span b)
+bool page_path_like(struct span a, struct span b)
 {
     struct span x, y;
 
@@ -36,7 +36,7 @@ static bool path_like(struct span a, struct span b)
 
 static int found(struct beside *b, const struct ticket *t)
 {
-    if (path_like(t->path, b->first.t.path) && b->n < BESIDE_ALL) {
+    if (page_path_like(t->path, b->first.t.path) && b->n < BESIDE_ALL) {
         struct view *v = &b->other[b->n++];
         *v = (struct view){.t = *t, .there = t->body_size == 0};
     }

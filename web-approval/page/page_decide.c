@@ -3,6 +3,7 @@
 
 #include "common/msg.h"
 #include "policy/policy.h"
+#include "web-approval/deciding/deciding.h"
 #include "web-approval/grants/grants.h"
 #include "web-approval/page/page.h"
 #include "web-approval/route.h"
@@ -30,15 +31,33 @@ static void form_begin(struct exchange *x, const struct ticket *t, const char *a
                       action, digest, mark);
 }
 
-static void approve_fields(struct exchange *x, const struct ticket *t)
+/* Of what is grave the name, typed: nobody does that by habit. */
+void page_name_field(struct exchange *x, const struct view *v, const char *id)
 {
+    struct span name = deciding_name(v);
+
+    if (name.n == 0)
+        return;
+    (void)dynbuf_addf(&x->out, "<label for=\"%s\">Type <b class=\"mono typed\">", id);
+    show_text(&x->out, name);
+    (void)dynbuf_addf(&x->out,
+                      "</b> to approve it</label>\n<input id=\"%s\" name=\"name\" class=\"mono\" "
+                      "maxlength=\"200\" autocapitalize=\"off\" spellcheck=\"false\" required>\n",
+                      id);
+}
+
+static void approve_fields(struct exchange *x, const struct view *v)
+{
+    const struct ticket *t = &v->t;
+
+    page_name_field(x, v, "name");
     (void)dynbuf_addf(
         &x->out,
         "<label for=\"why-yes\">%s</label>\n<input id=\"why-yes\" name=\"reason\" maxlength=\"300\"%s>\n"
-        "<button class=\"yes arm\">Approve this request</button>\n</form>\n",
+        "<button class=\"yes arm%s\">Approve this request</button>\n</form>\n",
         t->reason_required ? "Why it is right <small>needed, kept in the audit</small>"
                            : "Note <small>kept in the audit</small>",
-        t->reason_required ? " required" : "");
+        t->reason_required ? " required" : "", deciding_is_grave(t) ? " grave" : "");
 }
 
 /* What happens on a yes, at this moment. */
@@ -55,7 +74,9 @@ static void yes_means(struct exchange *x, const struct ticket *t)
     } else {
         PUT(x, ", without a credential");
     }
-    PUT(x, ": at once if the agent still waits, else when it asks again.</p>\n");
+    show_own(&x->out, t->asker.waits ? ": at once, while the agent waits; else when it asks again"
+                                     : ": when the agent asks again");
+    PUT(x, ".</p>\n");
     if (t->credential.n && x->desk->policy && !page_released(x, t))
         PUT(x, "<p class=\"note\">As the policy is now, that credential is not released: a yes would send "
                "nothing.</p>\n");
@@ -91,7 +112,7 @@ static void approve(struct exchange *x, const struct view *v)
         return;
     }
     form_begin(x, t, "approve", "approve");
-    approve_fields(x, t);
+    approve_fields(x, v);
     PUT(x, "</div>\n");
 }
 
@@ -111,7 +132,7 @@ static const char *sentence(const struct ticket *t)
     static const struct {
         const char *state, *words;
     } table[] = {
-        {"approved", "It was approved. It leaves when the agent asks again, or at once if it still waits."},
+        {"approved", "It was approved. It leaves when the agent asks again."},
         {"executing", "It was approved and is being sent."},
         {"done", "It was approved and sent, and was answered."},
         {"failed", "It was approved, but could not be sent."},
@@ -191,7 +212,7 @@ static void approve_whole(struct exchange *x, const struct view *v)
            "name=\"read\" value=\"1\" required> I have read all ");
     show_size(&x->out, t->body_size);
     PUT(x, " of it</label>\n");
-    approve_fields(x, t);
+    approve_fields(x, v);
     PUT(x, "</div>\n");
 }
 
@@ -212,7 +233,7 @@ void page_decision_whole(struct exchange *x, const struct view *v)
 
 /* --- what the forms send -------------------------------------------------- */
 
-static bool mark_good(struct exchange *x, const char *purpose, struct span digest, struct span mark)
+bool page_mark_good(struct exchange *x, const char *purpose, struct span digest, struct span mark)
 {
     switch (guard_mark_check(x->session, purpose, x->arg, digest, x->now_ms, mark)) {
     case GUARD_FINE: return true;
@@ -262,29 +283,64 @@ static bool may_approve(struct exchange *x, const struct ticket *t, struct span 
     return true;
 }
 
-static void decide(struct exchange *x, enum choice what)
-{
-    struct span digest, mark, words, reason, whole = SPAN_NONE, read = SPAN_NONE;
+/* What the form says, kept while the body is asked for. */
+struct form {
+    struct span reason, name;
     struct digest shown;
-    struct ticket t;
+};
+
+static void judged(struct exchange *x, struct view *v)
+{
+    const struct form *form = deciding_own(x);
+    unsigned status = 0;
+    const char *why = deciding_refuses(x, v, form->name, &status);
     struct id id;
 
+    if (why)
+        page_problem(x, status, status == 422 ? "The name is needed" : "Not decided", why);
+    else if (id_parse(v->t.id, &id) == 0)
+        api_decide(x, &id, DECIDE_APPROVE, form->reason, &form->shown, "page", decided);
+}
+
+/* A form that this page showed, of a ticket that there is; *whole: of the page of the whole body. */
+static bool form_take(struct exchange *x, enum choice what, struct form *form, struct ticket *t, bool *whole)
+{
+    struct span digest, mark, words, all = SPAN_NONE;
+
     if (form_field(x, "digest", &digest) != 0 || form_field(x, "mark", &mark) != 0 ||
-        form_field(x, "reason", &words) != 0 || form_field(x, "whole", &whole) != 0 ||
-        form_field(x, "read", &read) != 0)
-        return;
-    bool all = whole.n > 0;
-    if (!mark_good(x, what == DECIDE_DENY ? "deny" : all ? "approve-whole" : "approve", digest, mark))
-        return;
-    if (hex_parse(digest, shown.b, DIGEST_BYTES) != 0 || reason_clean(x, words, &reason) != 0 ||
-        api_ticket_find(x, &t) != 0 || id_parse(x->arg, &id) != 0) {
+        form_field(x, "reason", &words) != 0 || form_field(x, "whole", &all) != 0 ||
+        form_field(x, "name", &form->name) != 0)
+        return false;
+    *whole = all.n > 0;
+    if (!page_mark_good(x, what == DECIDE_DENY ? "deny" : *whole ? "approve-whole" : "approve", digest, mark))
+        return false;
+    if (hex_parse(digest, form->shown.b, DIGEST_BYTES) != 0 || reason_clean(x, words, &form->reason) != 0 ||
+        api_ticket_find(x, t) != 0) {
         if (x->status == 0)
             page_problem(x, 400, "Bad request", "This is not the form that the page has.");
+        return false;
+    }
+    return true;
+}
+
+static void decide(struct exchange *x, enum choice what)
+{
+    struct form *form = arena_alloc(&x->arena, sizeof *form);
+    struct span read;
+    struct ticket t;
+    bool whole;
+    struct id id;
+
+    if (!form) {
+        page_problem(x, 503, "Not possible now", "There is no memory for this form.");
         return;
     }
-    if (what == DECIDE_APPROVE && !may_approve(x, &t, reason, all, read))
+    if (form_field(x, "read", &read) != 0 || !form_take(x, what, form, &t, &whole) || id_parse(x->arg, &id) != 0)
         return;
-    api_decide(x, &id, what, reason, &shown, "page", decided);
+    if (what == DECIDE_DENY)
+        api_decide(x, &id, what, form->reason, &form->shown, "page", decided);
+    else if (may_approve(x, &t, form->reason, whole, read))
+        deciding_read(x, &t, form, judged);
 }
 
 void page_approve(struct exchange *x)

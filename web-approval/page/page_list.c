@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "web-approval/deciding/deciding.h"
+#include "web-approval/groups/groups.h"
 #include "web-approval/page/page.h"
 #include "web-approval/route.h"
 
@@ -64,6 +66,8 @@ static void card_when(struct exchange *x, const struct ticket *t, const struct r
     if (r->nflags)
         PUT(x, "<span class=\"warn\">look twice</span> ");
     page_expires(x, t, "");
+    PUT(x, " ");
+    page_asker_word(x, t);
     PUT(x, " <span>from <b>");
     show_cut(out, t->sandbox, 80);
     PUT(x, "</b></span> ");
@@ -93,8 +97,7 @@ static void card(struct exchange *x, const struct ticket *t)
     arena_init(&a, CARD_ARENA);
     page_read(x, &v, &a);
 
-    (void)dynbuf_addf(out, "<li class=\"card e-%s\" data-ticket=\"",
-                      span_eq(t->effect, SPAN("delete")) ? "delete" : "other");
+    (void)dynbuf_addf(out, "<li class=\"card e-%s\" data-ticket=\"", deciding_is_grave(t) ? "grave" : "other");
     show_text(out, t->id);
     PUT(x, "\">\n<p class=\"kind\">");
     page_badge(out, t->effect);
@@ -114,8 +117,55 @@ static void card(struct exchange *x, const struct ticket *t)
 
 struct waiting {
     struct ticket t[PAGE_WAITING];
+    bool told[PAGE_WAITING]; /* within a group */
     size_t n;
 };
+
+/* A burst is one row: what differs in it stands on the page behind it, where it is decided. */
+static void group_card(struct exchange *x, const struct waiting *all, const size_t *at, size_t n)
+{
+    const struct ticket *t = &all->t[at[0]];
+    struct dynbuf *out = &x->out;
+    size_t waits = 0;
+
+    (void)dynbuf_addf(out, "<li class=\"card group e-%s\" data-ticket=\"", deciding_is_grave(t) ? "grave" : "other");
+    for (size_t i = 0; i < n; i++) {
+        show_own(out, i ? " " : "");
+        show_text(out, all->t[at[i]].id);
+        waits += all->t[at[i]].asker.waits;
+    }
+    PUT(x, "\">\n<p class=\"kind\">");
+    page_badge(out, t->effect);
+    PUT(x, "</p>\n<div>\n<h2><a href=\"/groups/");
+    show_text(out, t->id);
+    (void)dynbuf_addf(out, "\">%zu alike: ", n);
+    page_summary(x, t, 240);
+    PUT(x, "</a></h2>\n");
+    card_where(x, t);
+    PUT(x, "<p class=\"matters\"><span>Open them to see what differs</span></p>\n</div>\n<p class=\"meta\">");
+    page_expires(x, t, "");
+    (void)dynbuf_addf(out, " <span class=\"askers\">%zu of %zu agents wait</span> <span>from <b>", waits, n);
+    show_cut(out, t->sandbox, 80);
+    PUT(x, "</b></span></p>\n</li>\n");
+}
+
+static void one_or_group(struct exchange *x, struct waiting *all, size_t i)
+{
+    size_t at[PAGE_WAITING] = {i}, n = 1;
+
+    if (all->told[i])
+        return;
+    for (size_t j = i + 1; j < all->n && n < GROUP_ROWS; j++)
+        if (!all->told[j] && group_alike(&all->t[i], &all->t[j]))
+            at[n++] = j;
+    if (n < GROUP_LEAST) {
+        card(x, &all->t[i]);
+        return;
+    }
+    for (size_t j = 0; j < n; j++)
+        all->told[at[j]] = true;
+    group_card(x, all, at, n);
+}
 
 static int waiting_row(void *ctx, const struct ticket *t)
 {
@@ -179,6 +229,8 @@ static void list_body(struct exchange *x, uint64_t pending)
     struct waiting *all = arena_alloc(&x->arena, sizeof *all);
     struct err e;
 
+    if (all)
+        memset(all->told, 0, sizeof all->told);
     if (!all) {
         page_problem(x, 503, "Not possible now", "There is no memory for this page.");
         return;
@@ -192,7 +244,7 @@ static void list_body(struct exchange *x, uint64_t pending)
     int rc = desk_store_tickets(x->desk->store, &waiting, &x->arena, waiting_row, all, &e);
     qsort(all->t, all->n, sizeof all->t[0], by_urgency);
     for (size_t i = 0; i < all->n; i++)
-        card(x, &all->t[i]);
+        one_or_group(x, all, i);
     PUT(x, "</ul>\n");
     if (pending > PAGE_WAITING)
         (void)dynbuf_addf(&x->out, "<p class=\"meta\">The newest %d of %llu are shown.</p>\n", PAGE_WAITING,
@@ -200,7 +252,7 @@ static void list_body(struct exchange *x, uint64_t pending)
     if (rc == 0)
         rc = desk_store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &e);
     if (rows.any)
-        PUT(x, "</ul>\n");
+        PUT(x, "</ul>\n<p><a class=\"quiet\" href=\"/history\">All that was decided</a></p>\n");
     page_end(x);
     if (rc != 0)
         reply_unable(x, &e);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "policy/policy.h"
+#include "web-approval/deciding/deciding.h"
 #include "web-approval/image.h"
 #include "web-approval/page/page.h"
 #include "web-approval/route.h"
@@ -27,12 +28,15 @@ static void head(struct exchange *x, const struct view *v)
     const struct ticket *t = &v->t;
     struct dynbuf *out = &x->out;
 
-    PUT(x,
-        "<p class=\"back\"><a href=\"/\">All that waits</a></p>\n<div id=\"ticket\" class=\"title\" data-ticket=\"");
+    PUT(x, "<p class=\"back\"><a href=\"/\">All that waits</a></p>\n<div id=\"ticket\" class=\"title");
+    show_own(out, deciding_is_grave(t) ? " grave" : "");
+    PUT(x, "\" data-ticket=\"");
     show_text(out, t->id);
     PUT(x, "\" data-state=\"");
     show_text(out, t->state);
-    PUT(x, "\">\n<p class=\"kind\">");
+    PUT(x, "\">\n");
+    page_asker(x, t);
+    PUT(x, "<p class=\"kind\">");
     page_badge(out, t->effect);
     PUT(x, " ");
     page_state(out, t->state);
@@ -247,10 +251,8 @@ static void whole_ticket(struct exchange *x, struct view *v)
     page_end(x);
 }
 
-/* The body into the view; it outlives the message that it came with. */
-static bool take_body(struct exchange *x, struct frame *f)
+bool page_take_body(struct exchange *x, struct frame *f, struct view *v)
 {
-    struct view *v = x->step;
     struct body b;
 
     v->there = v->t.body_size == 0;
@@ -266,7 +268,7 @@ static bool take_body(struct exchange *x, struct frame *f)
 
 static void body_came(struct exchange *x, struct frame *f)
 {
-    (void)take_body(x, f);
+    (void)page_take_body(x, f, x->step);
     page_beside_find(x, x->step, whole_ticket);
 }
 
@@ -300,7 +302,7 @@ static void whole_came(struct exchange *x, struct frame *f)
     const struct ticket *t = &v->t;
     struct arena a;
 
-    if (!take_body(x, f) || t->body_size == 0) {
+    if (!page_take_body(x, f, v) || t->body_size == 0) {
         page_problem(x, 410, "Not to be had",
                      "The body of this request is no longer kept, or the ledger does not answer.");
         return;

@@ -149,12 +149,6 @@ uint64_t row_number(struct row *r)
 
 /* --- tickets -------------------------------------------------------------- */
 
-#define TICKET_COLUMNS                                                                                               \
-    "id, state, sandbox, session, tenant, method, scheme, host, port, path, query, fields_json, body_size, "         \
-    "body_sha256, digest, op, effect, resource, credential, code, rule_id, rule_file, rule_line, policy, summary, "  \
-    "facts_json, agent_reason, approve_by, dialect, reason_required, repeats, created_ms, expires_ms, decided_ms, "  \
-    "decided_by, decided_channel, decided_reason, claimed_ms, ended_ms, status, bytes_out, bytes_in, delivered"
-
 static void ticket_life(struct row *r, struct ticket *t)
 {
     t->reason_required = row_number(r) != 0;
@@ -172,6 +166,9 @@ static void ticket_life(struct row *r, struct ticket *t)
     t->bytes_out = row_number(r);
     t->bytes_in = row_number(r);
     t->delivered = row_number(r) != 0;
+    t->asker.waits = row_number(r) != 0;
+    t->asker.since_ms = row_number(r);
+    t->asker.until_ms = row_number(r);
 }
 
 static void ticket_row(struct row *r, struct ticket *t)
@@ -223,6 +220,13 @@ static int ticket_step(void *ctx, struct row *r)
     return r->full ? 1 : w->fn(w->ctx, &t);
 }
 
+int store_tickets(struct desk_store *s, sqlite3_stmt *q, struct arena *a, desk_store_ticket_fn *fn, void *ctx,
+                  struct err *e)
+{
+    struct ticket_walk w = {fn, ctx};
+    return store_walk(s, q, a, ticket_step, &w, e);
+}
+
 int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, struct arena *a, desk_store_ticket_fn *fn,
                        void *ctx, struct err *e)
 {
@@ -230,7 +234,7 @@ int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, stru
     sqlite3_stmt *q;
 
     if (store_query(s,
-                    "SELECT " TICKET_COLUMNS " FROM ticket WHERE (:state = '' OR state = :state OR "
+                    "SELECT " TICKET_COLUMNS " FROM " TICKETS " WHERE (:state = '' OR state = :state OR "
                     "(:state = 'open' AND state IN ('pending', 'approved', 'executing')) OR "
                     "(:state = 'decided' AND state <> 'pending')) "
                     "AND (:after = '' OR (created_ms, id) < (SELECT created_ms, id FROM ticket WHERE id = :after)) "
@@ -253,7 +257,7 @@ int desk_store_like(struct desk_store *s, const struct ticket *t, bool waiting, 
 
     if (store_query(
             s,
-            "SELECT " TICKET_COLUMNS " FROM ticket WHERE id IN (SELECT id FROM ticket WHERE "
+            "SELECT " TICKET_COLUMNS " FROM " TICKETS " WHERE id IN (SELECT id FROM ticket WHERE "
             "(:waiting AND state = 'pending') OR (NOT :waiting AND state IN ('approved', 'executing', 'done')) "
             "ORDER BY created_ms DESC LIMIT :back) AND tenant = :tenant AND host = :host AND port = :port "
             "AND method = :method AND op = :op AND id <> :id AND (NOT :waiting OR sandbox = :sandbox) "
@@ -291,7 +295,7 @@ int desk_store_ticket(struct desk_store *s, struct span id, struct arena *a, str
     struct ticket_one one = {t, 0};
     sqlite3_stmt *q;
 
-    if (store_query(s, "SELECT " TICKET_COLUMNS " FROM ticket WHERE id = :id", &q, e) != 0)
+    if (store_query(s, "SELECT " TICKET_COLUMNS " FROM " TICKETS " WHERE id = :id", &q, e) != 0)
         return -1;
     store_bind(q, ":id", id);
     return store_walk(s, q, a, ticket_first, &one, e) == 0 ? one.found : -1;

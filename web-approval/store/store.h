@@ -11,6 +11,13 @@ enum { STORE_MS = 2000, STORE_ROWS_MAX = 1000, STORE_LOOKED_BACK = 1000 };
 
 struct desk_store;
 
+/* Does a client wait for the decision (proxy/ledger/store/askers/schema_9.sql)? */
+struct asker {
+    bool waits;
+    uint64_t since_ms; /* it waits, or nobody does; 0: not known */
+    uint64_t until_ms; /* when it is told to ask again; 0: not known */
+};
+
 struct ticket {
     struct span id, state, sandbox, session, tenant;
     struct span method, scheme, host, path, query, fields_json;
@@ -25,6 +32,7 @@ struct ticket {
     struct span decided_by, decided_channel, decided_reason;
     uint64_t status, bytes_out, bytes_in;
     bool has_outcome, delivered;
+    struct asker asker;
 };
 
 struct ticket_filter {
@@ -59,6 +67,19 @@ void desk_store_free(struct desk_store **s);
 typedef int desk_store_ticket_fn(void *ctx, const struct ticket *t);
 int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, struct arena *a, desk_store_ticket_fn *fn,
                        void *ctx, struct err *e) MUSTCHECK;
+/* A search through tickets of any state. Each empty: any. */
+struct history_filter {
+    struct span state;                   /* exactly */
+    struct span sandbox, host, by, text; /* part of it, in either case of ASCII letters; text: of what it asks for, or
+                                            of what was said about it */
+    struct span after;                   /* id: those made before it */
+    size_t limit;                        /* at most STORE_ROWS_MAX */
+};
+enum { STORE_SEARCHED = 20000 }; /* of the newest, at one go */
+/* The newest first. *further: with which `after` the search goes on where this one ended, empty: all were looked at.
+ */
+int desk_store_history(struct desk_store *s, const struct history_filter *f, struct arena *a,
+                       desk_store_ticket_fn *fn, void *ctx, struct span *further, struct err *e) MUSTCHECK;
 /* Of the last STORE_LOOKED_BACK tickets that are pending, or were approved, those to the same tenant's same host by
  * the same operation and method, the newest first, at most max; waiting: of the same sandbox. t itself is none. */
 int desk_store_like(struct desk_store *s, const struct ticket *t, bool waiting, size_t max, struct arena *a,

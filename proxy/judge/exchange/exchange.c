@@ -8,6 +8,7 @@
 #include "proxy/judge/steps/steps.h"
 #include "proxy/judge/stubs/stub.h"
 #include "proxy/judge/accounts/turn.h"
+#include "proxy/judge/tickets/client.h"
 
 /* An exchange holds at most a request, the request first held and a kept answer, each one frame. */
 enum { ARENA_MAX = 3 * 1024 * 1024 };
@@ -99,6 +100,7 @@ void exchange_end(struct exchange *x, const char *why)
         x->front->nexchanges--;
     if (x->stub.asks)
         stub_settle(x);
+    ticket_client_over(x);
     if (x->sandbox)
         x->sandbox->body_bytes -= x->body_reserved;
     sandbox_unref(x->sandbox);

@@ -49,6 +49,7 @@ struct exchange {
     struct span answer; /* of a ticket that is done: wire_answer, u64 size, span inline */
     uint8_t signature[64];
     uint64_t park_until;
+    bool waits;                /* parked, as the ledger was told (tickets/client.h) */
     struct span aws_signature; /* the client's own, which leaves with no request: whose words it reads */
     struct span rpc_id; /* of JSON-RPC that was held: by which this client knows the answer; empty: it is no such */
 

@@ -6,6 +6,7 @@
 #include "proxy/judge/leases/swap.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/stubs/stub.h"
+#include "proxy/judge/tickets/client.h"
 #include "proxy/judge/tickets/review.h"
 
 static int keep_state(struct exchange *x, const struct wire_ticket_state *t)
@@ -66,8 +67,10 @@ static int ticket(struct judge *j, struct frame *f)
         return msg_end(&m) == 0 ? facts_wanted(j, f->id) : -1;
     if (!t.has_answer && msg_end(&m) != 0)
         return -1;
-    if (x == NULL || x->wait != X_TICKET)
-        return 0; /* its client is gone; the ticket stays */
+    if (x == NULL || x->wait != X_TICKET) { /* its client is gone; the ticket stays */
+        ticket_client_missed(j, &t);
+        return 0;
+    }
     if (keep_state(x, &t) != 0) {
         refuse_now(x, REFUSE_INTERNAL);
         return 0;

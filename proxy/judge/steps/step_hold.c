@@ -4,6 +4,7 @@
 #include "proxy/judge/leases/check.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
+#include "proxy/judge/tickets/client.h"
 #include "proxy/judge/tickets/ticket.h"
 
 static enum walk_next no_longer(struct exchange *x);
@@ -28,6 +29,7 @@ static enum walk_next park(struct exchange *x)
     if (now >= x->park_until)
         return refuse(x, REFUSE_HELD);
     exchange_wait(x, X_PARKED, x->park_until - now);
+    ticket_client_waits(x, x->park_until - now);
     return WALK_WAIT;
 }
 

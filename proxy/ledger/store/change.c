@@ -39,7 +39,7 @@ int ticket_decide(struct store *s, struct row *r, enum ticket_state to, struct s
         return -1;
     if (db_changes(&s->db) != 1)
         return db_doom(&s->db, "a ticket changed under the ledger's hands; is there a second writer?");
-    if (ends(to) && reserve_free_ticket(s, r->id) != 0)
+    if (ends(to) && (reserve_free_ticket(s, r->id) != 0 || asker_over(s, r->id) != 0))
         return -1;
     r->state = to;
     r->by = by;
@@ -92,7 +92,7 @@ int ticket_end(struct store *s, struct row *r, enum ticket_state to, const struc
         return -1;
     if (db_changes(&s->db) != 1)
         return 0;
-    if (to == TICKET_FAILED && reserve_free_ticket(s, r->id) != 0)
+    if (asker_over(s, r->id) != 0 || (to == TICKET_FAILED && reserve_free_ticket(s, r->id) != 0))
         return -1;
     r->state = to;
     return 1;

@@ -83,6 +83,8 @@ int store_decide(struct store *s, const struct id *ticket, enum decide what, str
 /* From now on nothing is approved by it. *why: a sentence when there is no such grant, else NULL. */
 int store_grant_revoke(struct store *s, const struct id *grant, struct span by, struct span reason,
                        const char **why) MUSTCHECK;
+/* Somebody waits for its decision, for so many ms more, or nobody does any more (askers/schema_9.sql). */
+int store_asker(struct store *s, const struct id *ticket, bool waits, uint64_t ms) MUSTCHECK;
 int store_void(struct store *s, const struct id *ticket, struct span why) MUSTCHECK;
 /* The ids of all that are pending or approved, to be freed; *ids NULL: none. */
 int store_open_tickets(struct store *s, struct id **ids, size_t *n) MUSTCHECK;

@@ -145,7 +145,7 @@ int store_probe(struct store *s)
 
 int store_judge_came(struct store *s)
 {
-    if (store_begin(s) != 0 || store_sent_write(s) != 0)
+    if (store_begin(s) != 0 || store_sent_write(s) != 0 || askers_gone(s) != 0)
         return -1;
     return recover_executing(s, "the judge ended while it was under way");
 }

@@ -42,6 +42,7 @@ struct wire_lease;
 enum store_change {
     CHANGE_NONE = 0,
     CHANGE_TICKET,
+    CHANGE_ASKER, /* of a ticket: only its id is told */
     CHANGE_SANDBOX,
     CHANGE_SANDBOX_GONE,
     CHANGE_FROZEN,

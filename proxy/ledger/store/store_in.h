@@ -94,6 +94,11 @@ int ticket_keeps_terms(struct store *s, struct row *r, const struct digest *term
 int ticket_end(struct store *s, struct row *r, enum ticket_state to, const struct store_outcome *o) MUSTCHECK;
 int ticket_told(struct store *s, const struct row *r);
 
+/* askers/askers.c: somebody waits for it until then (0: not known yet); it ended; nobody waits for any. */
+int asker_waits(struct store *s, struct span ticket, uint64_t until_ms) MUSTCHECK;
+int asker_over(struct store *s, struct span ticket) MUSTCHECK;
+int askers_gone(struct store *s) MUSTCHECK;
+
 /* bodies.c */
 int body_keep(struct store *s, struct span ticket, struct span body) MUSTCHECK;
 /* 1, 0 there is none or it does not open, -1. */

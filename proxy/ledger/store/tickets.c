@@ -290,7 +290,7 @@ static int open_new(struct store *s, const struct wire_ticket *t, const struct w
     int got = reserve_or_refuse(s, t, limits, span_of(text, ID_TEXT), st, over);
     if (got <= 0)
         return got;
-    if (insert(s, t, span_of(text, ID_TEXT), body, lives) != 0)
+    if (insert(s, t, span_of(text, ID_TEXT), body, lives) != 0 || asker_waits(s, span_of(text, ID_TEXT), 0) != 0)
         return -1;
     audit_begin(&a, s, "ticket-opened", NULL, t->exchange ? &t->exchange : NULL, span_of(text, ID_TEXT));
     audit_record(&a, &t->record);

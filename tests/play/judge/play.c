@@ -39,7 +39,7 @@ static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
     assert_true(dynbuf_ok(&p->open.payload));
     assert_true(p->open.payload.n <= CHAN_PAYLOAD_MAX);
     assert_true(p->n < sizeof(p->out) / sizeof(p->out[0]));
-    if (p->open.type == M_REVIEW && !p->reviews) {
+    if ((p->open.type == M_REVIEW && !p->reviews) || (p->open.type == M_TICKET_CLIENT && !p->clients)) {
         dynbuf_free(&p->open.payload);
         p->open = (struct sent){0};
         return 0;

@@ -57,6 +57,7 @@ struct play {
     bool unwritten;            /* an outcome that is expected is not answered as written */
     const char *range_sent;    /* a result's word of it; NULL: none */
     struct recorder *recorder; /* of what goes to and fro; NULL: nothing is */
+    bool clients;              /* show M_TICKET_CLIENT too, of each that waits */
     bool reviews;              /* show M_REVIEW too, which every policy and every ledger brings */
 };
 
