@@ -43,22 +43,61 @@ void verb_end(struct gateway_call *g)
     arena_free(&g->arena);
 }
 
-int verb_ask(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want)
+static void answer_free(struct gateway_call *g)
 {
-    struct err e;
-
     dynbuf_free(&g->answer);
     arena_free(&g->arena);
     g->tree = NULL;
     g->status = 0;
-    if (api_call(g->sock, method, path, body, &g->status, &g->answer, &e) != 0)
-        return verb_fail(CLI_STORE, "%s", e.text);
+}
+
+static int answered(struct gateway_call *g, int rc, unsigned want, struct err *e)
+{
+    if (rc != 0)
+        return verb_fail(CLI_STORE, "%s", e->text);
     if (g->status != want) {
-        (void)api_explain(g->status, dynbuf_span(&g->answer), &e);
-        return verb_fail(g->status == 503 ? CLI_STORE : CLI_RUNTIME, "%s", e.text);
+        (void)api_explain(g->status, dynbuf_span(&g->answer), e);
+        return verb_fail(g->status == 503 ? CLI_STORE : CLI_RUNTIME, "%s", e->text);
     }
     g->tree = json_parse(dynbuf_span(&g->answer), &g->arena);
     return CLI_OK;
+}
+
+int verb_ask(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want)
+{
+    struct err e;
+
+    answer_free(g);
+    return answered(g, api_call(g->sock, method, path, body, &g->status, &g->answer, &e), want, &e);
+}
+
+struct waiting {
+    const char *doing;
+    bool shown;
+};
+
+/* On a terminal, over what stood there before. */
+static void still_waits(void *ctx, unsigned seconds)
+{
+    struct waiting *w = ctx;
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    w->shown = true;
+    fprintf(stderr, "\r\033[K%s: %u s", w->doing, seconds);
+}
+
+int verb_ask_long(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want,
+                  const char *doing)
+{
+    struct waiting w = {.doing = doing};
+    struct err e;
+
+    answer_free(g);
+    int rc = api_call_watched(g->sock, method, path, body, still_waits, &w, &g->status, &g->answer, &e);
+    if (w.shown)
+        fputs("\r\033[K", stderr);
+    return answered(g, rc, want, &e);
 }
 
 int verb_check_source(const char *dir, struct span name, struct dynbuf *answer, struct err *e)

@@ -21,6 +21,10 @@ int verb_begin(struct gateway_call *g, const struct cli_call *c) MUSTCHECK;
 void verb_end(struct gateway_call *g);
 /* One call; the earlier answer and its tree are gone. CLI_OK when the status is `want`; else words on stderr. */
 int verb_ask(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want) MUSTCHECK;
+/* The same of what may take long and has a time limit at the gateway; on a terminal it is said meanwhile what is
+ * done. */
+int verb_ask_long(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want,
+                  const char *doing) MUSTCHECK;
 /* Print the answer as it came, with a newline. */
 void verb_print_answer(const struct gateway_call *g);
 /* The ticket that the given id, or the start of one, names, of the list that is asked for; its whole id goes to `id`.

@@ -21,7 +21,8 @@ enum msg_type_box {
     M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u64 ms since a command ran in it, u8 version of its cgroup, u16 commands running, u8 enum pause_way, wire_box) */
     M_SB_DESTROY = 180, /* D>W span name */
     M_SB_DESTROYED = 181, /* W>D bool: there was one, and nothing of it is left */
-    M_SB_PAUSE = 204,     /* D>W span name */
+    M_SB_PAUSE = 204,     /* D>W span name, bool for a moment: only for what is done with it meanwhile, and then it goes on */
+    M_SB_MOMENT = 252,    /* D>W; W>D u16 n, n x span name: those that stand still for a moment, and nothing is done with them */
     M_SB_RESUME = 205,    /* D>W span name, u64 generation that the ledger gave it, newer than its own */
     M_SB_PAUSED = 206,    /* W>D to both: u8 enum sb_paused, u8 enum pause_way of now, u64 generation, span why (of SB_PAUSE_NOT) */
     M_SB_METER = 209,   /* D>W; W>D as many as there are: as a row of M_SB_LISTED, span wire_usage */
@@ -65,7 +66,7 @@ enum msg_type_box {
     M_BLOB_IS = 264,  /* Lg>D bool they are kept, span bytes */
     /* checkpoints of a sandbox's files */
     M_SB_SNAPSHOT = 212,    /* D>W span sandbox, which is paused, span tenant and span owner (whose it will be), span name (empty: none) */
-    M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list or remove, span tenant, span which */
+    M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list, remove or sweep, span tenant, span which */
     M_SB_CHECKPOINT = 213,  /* W>D to both: as M_CHECKPOINT_DONE */
     M_SB_START_FROM = 220,  /* D>W span tenant, span which, then as M_SB_START: with the files of that checkpoint */
     /* warden and parent; id: the warden's number of what is done with checkpoints */

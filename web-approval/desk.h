@@ -89,6 +89,8 @@ struct desk {
     struct follow *following;
     struct chore *chores;    /* chore.h */
     struct task_kinds kinds; /* of tasks */
+    uint64_t moment_at;      /* when the warden is asked who stands still for a moment (api_moment.c); 0: not */
+    unsigned moment_turn;
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];
     char proxy_why[DESK_TEXT]; /* what to do when there is no URL to give */
@@ -110,6 +112,7 @@ struct exchange {
     char operator[GUARD_OPERATOR];
     const struct session *session; /* on the page: signed in */
     struct caller caller;          /* of PLACE_DOCK */
+    bool moment;                   /* the sandbox that x->arg names stands still for it, and then goes on */
     bool keeps;                    /* it has to do with checkpoints, of which few are written or read at once */
     uint64_t now_ms, wall_ms;
     struct dynbuf raw; /* head and body; the spans below point into it */

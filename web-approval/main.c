@@ -8,6 +8,7 @@
 #include "common/net/loop.h"
 #include "common/role/role.h"
 #include "proxy/msgs.h"
+#include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
 #include "web-approval/dock.h"
 #include "web-approval/image.h"
@@ -110,6 +111,8 @@ static void peer_warden(struct desk *d, int fd)
     if (d->warden)
         warden_gone(d, d->warden);
     d->warden = chan_new(d->loop, fd, &ops, d);
+    api_moment_look(d);
+    api_checkpoints_sweep(d);
 }
 
 /* --- who they are --------------------------------------------------------- */

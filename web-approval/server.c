@@ -8,7 +8,7 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "common/net/chan.h"
-#include "web-approval/api/api.h"
+#include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
 #include "web-approval/dock.h"
 #include "web-approval/events.h"
@@ -539,6 +539,7 @@ void server_event(struct server *s, uint64_t seq, struct span kind, struct span 
 void server_due(struct server *s, uint64_t now)
 {
     ask_expire(s->desk, now);
+    api_moment_due(s->desk, now);
     follows_end(s);
     still_end(s, now);
     if (now >= s->ping_at) {

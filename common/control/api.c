@@ -108,6 +108,9 @@ struct reader {
     struct http_body body;
     size_t taken; /* bytes at the front of in that were given out */
     bool ended;
+    api_wait_fn *waits; /* of who waits however long it takes, told each second; or NULL */
+    void *ctx;
+    unsigned seconds;
 };
 
 int api_send(int fd, struct span s)
@@ -154,9 +157,9 @@ static int reader_fill(struct reader *r, struct err *e)
 
     if (!to)
         return err_set(e, "the gateway's answer is larger than this program takes");
-    do
-        n = recv(r->fd, to, READ_BYTES, 0);
-    while (n < 0 && errno == EINTR);
+    while ((n = recv(r->fd, to, READ_BYTES, 0)) < 0 && (errno == EINTR || (errno == EAGAIN && r->waits)))
+        if (errno == EAGAIN)
+            r->waits(r->ctx, ++r->seconds);
     if (n < 0 && errno == EAGAIN)
         return err_set(e, "the gateway did not answer within %d seconds", CALL_WAIT_S);
     if (n < 0)
@@ -235,11 +238,10 @@ static int answer_read(struct reader *r, struct dynbuf *answer, struct err *e)
     return rc;
 }
 
-static int call(const char *sock, const char *method, const char *path, struct span body, int wait_s,
+static int call(const char *sock, const char *method, const char *path, struct span body, struct reader r,
                 unsigned *status, struct dynbuf *answer, struct err *e)
 {
-    struct reader r = {.fd = -1};
-    struct timeval wait = {.tv_sec = wait_s};
+    struct timeval wait = {.tv_sec = r.waits ? 1 : CALL_WAIT_S};
     int rc = -1;
 
     dynbuf_init(answer, API_ANSWER_MAX);
@@ -260,13 +262,23 @@ out:
 int api_call(const char *sock, const char *method, const char *path, struct span body, unsigned *status,
              struct dynbuf *answer, struct err *e)
 {
-    return call(sock, method, path, body, CALL_WAIT_S, status, answer, e);
+    return call(sock, method, path, body, (struct reader){.fd = -1}, status, answer, e);
+}
+
+static void waits_only(void *ctx, unsigned seconds)
+{
 }
 
 int api_call_patient(const char *sock, const char *method, const char *path, struct span body, unsigned *status,
                      struct dynbuf *answer, struct err *e)
 {
-    return call(sock, method, path, body, 0, status, answer, e);
+    return api_call_watched(sock, method, path, body, waits_only, NULL, status, answer, e);
+}
+
+int api_call_watched(const char *sock, const char *method, const char *path, struct span body, api_wait_fn *waits,
+                     void *ctx, unsigned *status, struct dynbuf *answer, struct err *e)
+{
+    return call(sock, method, path, body, (struct reader){.fd = -1, .waits = waits, .ctx = ctx}, status, answer, e);
 }
 
 /* The words may quote an agent: nothing of theirs reaches a terminal that would not be seen as it is. */

@@ -32,6 +32,10 @@ int api_call(const char *sock, const char *method, const char *path, struct span
 /* The same of what has a time limit at the gateway: its answer is waited for however long it takes. */
 int api_call_patient(const char *sock, const char *method, const char *path, struct span body, unsigned *status,
                      struct dynbuf *answer, struct err *e) MUSTCHECK;
+/* The same; each second that nothing comes, waits is called. */
+typedef void api_wait_fn(void *ctx, unsigned seconds);
+int api_call_watched(const char *sock, const char *method, const char *path, struct span body, api_wait_fn *waits,
+                     void *ctx, unsigned *status, struct dynbuf *answer, struct err *e) MUSTCHECK;
 /* Put into e what a refusing answer says (problem+json: detail, else title), and return -1. */
 int api_explain(unsigned status, struct span answer, struct err *e);
 /* All of it, to a connected socket that blocks. -1 with errno. */

@@ -34,7 +34,7 @@ int form_get_head(struct msg_in *m, struct form_head *h)
     h->left_out = msg_get_u64(m);
     h->bytes = msg_get_u64(m);
     h->added = msg_get_u64(m);
-    if (!m->bad && form_is_id(h->id) && (h->name.n == 0 || form_is_name(h->name)) && h->sandbox.n > 0)
+    if (!m->bad && form_is_id(h->id) && form_is_called(h->name) && h->sandbox.n > 0)
         return 0;
     m->bad = true;
     return -1;
@@ -140,4 +140,9 @@ bool form_is_name(struct span s)
             return false;
     }
     return s.n > 0 && s.n <= FORM_NAME_MAX && !span_starts(s, SPAN("ck-"));
+}
+
+bool form_is_called(struct span s)
+{
+    return s.n == 0 || form_is_name(s) || span_eq(s, FORM_OF_FORK);
 }

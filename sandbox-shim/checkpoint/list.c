@@ -1,4 +1,4 @@
-/* Which checkpoints there are, the newest first; and that one is no more. */
+/* Which checkpoints there are, the newest first; and that one is no more, or all that nobody asked for. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -58,7 +58,9 @@ static int see_shelf(void *arg, const char *name)
     int rc = shelf_open(f->store, name, false, &f->shelf, &e);
     if (rc == 0)
         (void)!shelf_each(f->shelf.dir, "ck-", "", see, f);
-    else if (rc < 0)
+    if (rc == 0 && shelf_alone(&f->shelf)) /* what was half written by who was killed is not listed, and goes */
+        rc = waste_clear(&f->shelf, false, &e);
+    if (rc < 0)
         log_warn("checkpoints: %s", e.text);
     shelf_close(&f->shelf);
     return 0;
@@ -132,4 +134,47 @@ int store_remove(const struct store *s, const struct order *o, struct dynbuf *ou
         return rc;
     *s->how = STORE_MISSING;
     return err_set(e, ORDER_NO_SUCH);
+}
+
+static int end_of_fork(void *arg, const char *id)
+{
+    const struct shelf *s = arg;
+    struct form_head h;
+    struct dynbuf b;
+    struct err e;
+
+    if (!form_is_id(span_str(id)))
+        return 0;
+    dynbuf_init(&b, 2 * FORM_HEAD_MAX);
+    if (shelf_head(s, id, &b, &h, &e) == 0 && span_eq(h.name, FORM_OF_FORK) &&
+        (waste_mark(s) != 0 || unlinkat(s->dir, id, 0) != 0))
+        log_warn("checkpoints: %s, of a fork, cannot be removed", id);
+    dynbuf_free(&b);
+    return 0;
+}
+
+static int sweep_shelf(void *arg, const char *name)
+{
+    const struct store *s = arg;
+    struct shelf shelf;
+    struct err e;
+
+    if (strlen(name) != SHELF_NAME)
+        return 0;
+    int rc = shelf_open(s->dir, name, false, &shelf, &e);
+    if (rc == 0 && shelf_each(shelf.dir, "ck-", "", end_of_fork, &shelf) != 0)
+        rc = err_errno(&e, "a folder of checkpoints cannot be read");
+    if (rc == 0 && shelf_alone(&shelf))
+        rc = waste_clear(&shelf, false, &e);
+    if (rc < 0)
+        log_warn("checkpoints: %s", e.text);
+    shelf_close(&shelf);
+    return 0;
+}
+
+int store_sweep(const struct store *s, struct err *e)
+{
+    return shelf_each(s->dir, "", "", sweep_shelf, (void *)s) == 0
+               ? 0
+               : err_errno(e, "the folder of checkpoints cannot be read");
 }

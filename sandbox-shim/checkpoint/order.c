@@ -24,8 +24,7 @@ int order_get(struct span payload, struct order *o)
     o->sandbox = msg_get_span(&m, FORM_NAME_MAX);
     o->generation = msg_get_u64(&m);
     o->disk = msg_get_u64(&m);
-    return msg_end(&m) == 0 && o->what > ORDER_NONE && o->what < ORDERS && o->tenant.n > 0 &&
-                   (o->name.n == 0 || form_is_name(o->name))
+    return msg_end(&m) == 0 && o->what > ORDER_NONE && o->what < ORDERS && o->tenant.n > 0 && form_is_called(o->name)
                ? 0
                : -1;
 }

@@ -19,6 +19,7 @@ enum {
     SHELF_FILE = FORM_ID + 5,
     SHELF_KEPT_MAX = 4096, /* checkpoints of one owner: whoever looks for one looks at all of all owners' */
 };
+#define SHELF_OPERATORS SPAN("default") /* the tenant whom the operator's own are of (api_tenant) */
 
 struct evp_mac_ctx_st;
 struct shelf {
@@ -49,7 +50,8 @@ int shelf_read(const struct shelf *s, const char *id, struct dynbuf *b, struct f
 /* Its head alone, verified; h borrows from b. */
 int shelf_head(const struct shelf *s, const char *id, struct dynbuf *b, struct form_head *h, struct err *e) MUSTCHECK;
 
-/* One of all shelves: by its id, or its name (of that tenant). 1: there is none. *s is open then alone. */
+/* One of all shelves of that tenant, by its id or its name; by its id the operator finds a damaged one too. 1: there
+ * is none. *s is open otherwise alone. */
 int shelf_find(int store, struct span tenant, struct span which, struct shelf *s, char id[FORM_ID + 1],
                struct err *e) MUSTCHECK;
 

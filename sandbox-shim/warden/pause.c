@@ -41,10 +41,12 @@ static void ask_parent(struct box *b, bool on, uint64_t asker)
     (void)chan_commit(b->warden->parent);
 }
 
+/* What is asked for by itself outlasts a moment; one that is paused already is not let go on after one. */
 int box_on_pause(struct warden *w, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct span name = msg_get_span(&m, BOX_NAME_MAX);
+    bool moment = msg_get_bool(&m);
 
     if (msg_end(&m) != 0 || f->id == 0)
         return -1;
@@ -54,10 +56,35 @@ int box_on_pause(struct warden *w, struct frame *f)
         box_tell_paused(w, f->id, NULL, SB_PAUSE_NOBODY, NULL);
     else if (why != NULL)
         box_tell_paused(w, f->id, b, SB_PAUSE_NOT, why);
-    else if (b->state == BOX_PAUSED)
+    else if (b->state == BOX_PAUSED) {
+        b->moment &= moment;
         box_tell_paused(w, f->id, b, SB_PAUSE_DONE, NULL);
-    else
+    } else {
+        b->moment = moment;
         ask_parent(b, true, f->id);
+    }
+    return 0;
+}
+
+static bool could_go_on(const struct box *b)
+{
+    return b->moment && (b->state == BOX_PAUSING || b->state == BOX_PAUSED) && !b->saves;
+}
+
+int box_on_moment(struct warden *w, struct frame *f)
+{
+    struct dynbuf *m = f->payload.n == 0 ? chan_begin(w->desk, M_SB_MOMENT, f->id) : NULL;
+    uint16_t n = 0;
+
+    if (m == NULL)
+        return f->payload.n == 0 ? 0 : -1;
+    for (const struct box *b = w->boxes; b != NULL; b = b->next)
+        n += could_go_on(b);
+    msg_put_u16(m, n);
+    for (const struct box *b = w->boxes; b != NULL; b = b->next)
+        if (could_go_on(b))
+            msg_put_span(m, span_str(b->name));
+    (void)chan_commit(w->desk);
     return 0;
 }
 
@@ -103,6 +130,7 @@ void box_paused(struct box *b, enum pause_way way, const char *why)
     }
     b->way = way;
     b->pauser = 0;
+    b->moment &= still;
     if (pauses == still)
         box_note(b, still ? "sandbox-paused" : "sandbox-resumed", still ? way_words(way) : "it goes on");
     box_tell_paused(b->warden, asker, b, pauses == still ? SB_PAUSE_DONE : SB_PAUSE_NOT, why);

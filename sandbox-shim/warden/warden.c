@@ -265,6 +265,7 @@ static int desk_said(struct warden *w, struct frame *f)
     case M_SB_LOG: return kept_log(w, f);
     case M_SB_PAUSE: return box_on_pause(w, f);
     case M_SB_RESUME: return box_on_resume(w, f);
+    case M_SB_MOMENT: return box_on_moment(w, f);
     case M_SB_EXEC: return on_exec(w, f);
     case M_SB_FILES: return on_files(w, f);
     case M_SB_TAKEN: return on_taken(w, f);

@@ -101,6 +101,7 @@ struct box {
     enum pause_way way; /* it stands still */
     struct box_from from;
     bool bound;       /* it ends with the desk that asked for it */
+    bool moment;      /* it stands still, or is to, only for what is done with it; the desk lets it go on */
     bool saves;       /* its files are being read for a checkpoint */
     uint64_t pauser;  /* the desk's number, until it is answered whether it does, or goes on */
     struct run *runs; /* the last one first */

@@ -71,7 +71,7 @@ class Process:
         self.name, self.log = str(command[0]), log
         self.is_gateway = "up" in command[1:2]
         self.seen, self.news, self.ended = b"", threading.Condition(), False
-        self.ready, self.told = None, False  # told: the test itself ended it
+        self.ready, self.told, self.stuck = None, False, ""  # told: the test itself ended it
         self.popen = subprocess.Popen(command, env=env, cwd=cwd, stdin=stdin, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, start_new_session=True)
         self.pid = self.popen.pid
@@ -111,18 +111,36 @@ class Process:
         self.told = True
         self.popen.send_signal(number)
 
-    def stop(self, grace=60):
-        """TERM, then after the grace KILL, to the whole group. Returns the exit status (negative: a signal)."""
+    def stop(self, grace=PATIENCE):
+        """TERM, then after the grace KILL, to the whole group, with what each of it was at until then in `stuck`. Returns
+        the exit status (negative: a signal)."""
         self.told = True
         if self.popen.poll() is None:
             self._group(signal.SIGTERM)
             try:
                 self.popen.wait(grace)
             except subprocess.TimeoutExpired:
+                self.stuck = f"; {grace} s after it was told to: {self._standing()}"
                 self._group(signal.SIGKILL)
                 self.popen.wait(5)
         self.reader.join(5)
         return self.popen.returncode
+
+    def _standing(self):
+        """Who of its group there is, in which state and where in the kernel."""
+        def is_at(entry):
+            rest = (entry / "stat").read_text().rpartition(")")[2].split()
+            name = (entry / "comm").read_text().strip()
+            place = [line.split("] ")[-1].split("+")[0] for line in (entry / "stack").read_text().splitlines()[:4]] \
+                if os.geteuid() == 0 else [(entry / "wchan").read_text()]
+            return f"{name} ({entry.name}) {rest[0]} {' < '.join(place)}" if rest[2] == str(self.pid) else ""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                found += [said for said in [is_at(entry) if entry.name.isdigit() else ""] if said]
+            except OSError:
+                continue
+        return ", ".join(found)
 
     def _group(self, number):
         try:
@@ -253,7 +271,7 @@ class Lab:
             told = process.told
             status = process.stop()
             if process.is_gateway and status != 0 and not told and process.pid not in self.watch.killed:
-                wrong.append(f"the gateway (pid {process.pid}) ended with status {status}")
+                wrong.append(f"the gateway (pid {process.pid}) ended with status {status}{process.stuck}")
         for action in reversed(self.at_end):
             try:
                 action()

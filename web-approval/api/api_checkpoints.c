@@ -17,6 +17,7 @@ struct snapping {
     struct pausing pause; /* the first: x->step is both */
     struct span name;     /* of the checkpoint; empty: none */
     bool ran;             /* and goes on */
+    bool asked;           /* who keeps it was */
     enum store_end how;
     struct span why, head; /* in the arena */
     bool forks;
@@ -139,6 +140,33 @@ static struct span keep(struct exchange *x, struct span s)
 
 /* --- a snapshot --------------------------------------------------------------------------- */
 
+/* Whose answer nobody waits for. */
+static void tell_keeper(struct desk *d, enum order_what what)
+{
+    struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_CHECKPOINTS, ++d->last_id) : NULL;
+
+    if (!b)
+        return;
+    msg_put_u8(b, (uint8_t)what);
+    msg_put_span(b, SPAN("default"));
+    msg_put_span(b, SPAN_NONE);
+    (void)chan_commit(d->warden);
+}
+
+/* At whichever step it ends. Once a fork is asked for, who waits for that forgets what it is made of. */
+static void let_go(struct exchange *x)
+{
+    const struct snapping *v = x->holds;
+    struct msg_in m = msg_in(v->head);
+    struct form_head h;
+
+    if (v->forks && v->how == STORE_DONE && !v->start.asked && form_get_head(&m, &h) == 0)
+        api_checkpoint_forget(x->desk, v->start.tenant, h.id);
+    if (v->asked && v->how != STORE_DONE)
+        tell_keeper(x->desk, ORDER_LIST); /* who kept it may have been killed: what is half written goes */
+    api_moment_look(x->desk);
+}
+
 /* It goes on, or stands still as before. */
 static void over(struct exchange *x)
 {
@@ -166,6 +194,17 @@ static void over(struct exchange *x)
     jsonw_end_object(&w);
 }
 
+static void go_on(struct exchange *x)
+{
+    struct snapping *v = x->step;
+
+    v->pause.then = over;
+    if (v->ran)
+        api_resume_go(x);
+    else
+        over(x);
+}
+
 static void taken(struct exchange *x, struct frame *f)
 {
     struct snapping *v = x->step;
@@ -178,11 +217,7 @@ static void taken(struct exchange *x, struct frame *f)
     struct msg_in m = msg_in(v->head);
     if (v->how == STORE_DONE && form_get_head(&m, &h) == 0)
         api_checkpoint_note(x, v->forks ? "sandbox-fork" : "sandbox-snapshot", x->arg, h.id);
-    v->pause.then = over;
-    if (v->ran)
-        api_resume_go(x);
-    else
-        over(x);
+    go_on(x);
 }
 
 /* Nothing in it runs, and its leases are dead. */
@@ -194,7 +229,9 @@ static void paused(struct exchange *x)
     struct dynbuf *b;
 
     if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) != 1) {
-        reply_problem(x, 503, "Not possible now", "the ledger's row of the sandbox cannot be read; it is paused");
+        v->how = STORE_FAILED;
+        v->why = SPAN("the ledger's row of the sandbox cannot be read");
+        go_on(x);
         return;
     }
     if (!(b = ask_begin(x, ASK_WARDEN, M_SB_SNAPSHOT, M_SB_CHECKPOINT, taken)))
@@ -205,6 +242,7 @@ static void paused(struct exchange *x)
     msg_put_span(b, row.tenant);
     msg_put_span(b, row.owner);
     msg_put_span(b, v->name);
+    v->asked = true;
     ask_send(x);
 }
 
@@ -261,7 +299,9 @@ static struct snapping *begin(struct exchange *x)
         return NULL;
     }
     *v = (struct snapping){.pause = {.then = paused}};
-    x->step = v;
+    x->step = x->holds = v;
+    x->moment = true;
+    x->over = let_go;
     return v;
 }
 
@@ -296,6 +336,7 @@ void api_fork(struct exchange *x)
     if (body_members(x, f, 5) != 0 || api_started_name(x) != 0 || !(v = begin(x)))
         return;
     v->forks = true;
+    v->name = FORM_OF_FORK;
     api_start_begin(&v->start);
     if (api_start_take(x, &v->start, &f[0], &f[1], &f[2], &f[3]) != 0 || api_lane_take(x, &v->start, &f[4]) != 0)
         return;
@@ -376,6 +417,12 @@ void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id)
     msg_put_span(b, tenant);
     msg_put_span(b, id);
     (void)chan_commit(d->warden);
+}
+
+/* Nothing of before this desk is on its way. */
+void api_checkpoints_sweep(struct desk *d)
+{
+    tell_keeper(d, ORDER_SWEEP);
 }
 
 void api_checkpoints(struct exchange *x)

@@ -74,6 +74,12 @@ static void leases_ended(struct exchange *x, struct frame *f)
 
     if (msg_end(&m) == 0 && ok)
         is_so(x, "sandbox-pause", x->step);
+    else if (x->moment)
+        reply_problem(
+            x, 503, "Not written",
+            "the sandbox goes on in a moment, and nothing was done with it: the ledger did not write the end "
+            "of its leases down%s%.*s; ask again",
+            why.n ? ": " : "", SPAN_FMT(why));
     else
         reply_problem(x, 503, "Not written",
                       "the sandbox is paused, but its leases may live until it goes on: the ledger did not write "
@@ -115,6 +121,7 @@ void api_pause_go(struct exchange *x)
     if (!b)
         return;
     msg_put_span(b, x->arg);
+    msg_put_u8(b, x->moment);
     ask_send(x);
 }
 

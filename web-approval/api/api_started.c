@@ -215,7 +215,7 @@ static void started(struct exchange *x, struct frame *f)
 
 static void ask_warden(struct exchange *x)
 {
-    const struct starting *s = x->step;
+    struct starting *s = x->step;
     struct dynbuf *b;
 
     if (!(b = ask_begin(x, ASK_WARDEN, s->from.n > 0 ? M_SB_START_FROM : M_SB_START, M_SB_STARTED, started)))
@@ -231,6 +231,7 @@ static void ask_warden(struct exchange *x)
     msg_put_u64(b, s->timeout_s * 1000);
     msg_put_u8(b, s->strict);
     msg_put_u8(b, s->bound);
+    s->asked = true;
     ask_send(x);
 }
 

@@ -15,9 +15,14 @@ struct pausing {
     uint64_t generation;
     unsigned way;
 };
-/* x->step is one. Answered, unless it goes well and there is a `then`. */
+/* x->step is one. Where x->moment it is paused for a moment, and goes on whatever becomes of x (api_moment.c).
+ * Answered, unless it goes well and there is a `then`. */
 void api_pause_go(struct exchange *x);
 void api_resume_go(struct exchange *x);
+/* Something that had a sandbox stand still for a moment is over, or may be: let go on what does still. */
+void api_moment_look(struct desk *d);
+/* Do so, if that is due by now. */
+void api_moment_due(struct desk *d, uint64_t now_ms);
 
 /* One that is being started. */
 struct starting {
@@ -29,6 +34,7 @@ struct starting {
     uint64_t cpu_percent, timeout_s, generation;
     bool bound;                       /* it ends with this process, should nobody end it before */
     bool strict, borrows;             /* borrows: `from` is of no use to anybody once that is over */
+    bool asked;                       /* the warden was */
     void (*then)(struct exchange *x); /* when it runs, instead of the answer */
     struct digest access;             /* of PLACE_DOCK: what it is opened with, and what is to be known of it */
     struct span note;
@@ -50,6 +56,8 @@ void api_destroy_go(struct exchange *x, void (*then)(struct exchange *x));
 int api_checkpoint_named(struct exchange *x, const struct json *given, struct span *to) MUSTCHECK;
 /* Nobody needs it any more; nothing is waited for. */
 void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id);
+/* When it meets the warden: what a desk before left behind goes. Nothing is waited for. */
+void api_checkpoints_sweep(struct desk *d);
 /* Whose sandboxes and checkpoints a caller has to do with, unless it names one that is there. */
 struct span api_tenant(const struct exchange *x);
 /* Of the few places that there are for what is done with checkpoints, one for x. -1, answered. */

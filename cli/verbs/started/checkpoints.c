@@ -52,7 +52,7 @@ int sandbox_snapshot(const struct cli_call *c)
     jsonw_end_object(&w);
     (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%.63s/snapshot", c->word[0]);
     if (rc == CLI_OK)
-        rc = verb_ask(&g, "POST", path, dynbuf_span(&body), 201);
+        rc = verb_ask_long(&g, "POST", path, dynbuf_span(&body), 201, "its files are read");
     if (rc == CLI_OK && g.json)
         verb_print_answer(&g);
     else if (rc == CLI_OK) {
@@ -111,7 +111,7 @@ int sandbox_fork(const struct cli_call *c)
         rc = fork_request(c, &body);
     (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%.63s/fork", c->word[0]);
     if (rc == CLI_OK)
-        rc = verb_ask(&g, "POST", path, dynbuf_span(&body), 201);
+        rc = verb_ask_long(&g, "POST", path, dynbuf_span(&body), 201, "its files are copied");
     if (rc == CLI_OK && g.json)
         verb_print_answer(&g);
     else if (rc == CLI_OK) {
@@ -168,7 +168,7 @@ int checkpoint_list(const struct cli_call *c)
         struct gateway_call g;
         rc = verb_begin(&g, c);
         if (rc == CLI_OK)
-            rc = verb_ask(&g, "GET", path, SPAN_NONE, 200);
+            rc = verb_ask_long(&g, "GET", path, SPAN_NONE, 200, "checkpoints are looked for");
         const struct json *rows = rc == CLI_OK ? json_get(g.tree, SPAN("checkpoints")) : NULL;
         const struct json *is = rc == CLI_OK ? json_get(g.tree, SPAN("more")) : NULL;
         more = is && is->truth;
@@ -199,7 +199,7 @@ int checkpoint_rm(const struct cli_call *c)
     if (rc == CLI_OK && wrong)
         rc = verb_fail(CLI_USAGE, "%s", wrong);
     if (rc == CLI_OK)
-        rc = verb_ask(&g, "DELETE", path, SPAN_NONE, 204);
+        rc = verb_ask_long(&g, "DELETE", path, SPAN_NONE, 204, "what it alone needs is removed");
     verb_end(&g);
     return rc;
 }

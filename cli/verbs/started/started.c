@@ -95,6 +95,7 @@ int started_start(const struct cli_call *c, const char *name, const char *from)
 {
     struct gateway_call g;
     struct dynbuf body;
+    static const char path[] = "/api/v1/sandboxes/start";
     const char *wrong = name ? started_name_wrong(name) : NULL;
     int rc = verb_begin(&g, c);
 
@@ -104,7 +105,8 @@ int started_start(const struct cli_call *c, const char *name, const char *from)
     if (rc == CLI_OK)
         rc = start_request(c, name, from, &body);
     if (rc == CLI_OK)
-        rc = verb_ask(&g, "POST", "/api/v1/sandboxes/start", dynbuf_span(&body), 201);
+        rc = from ? verb_ask_long(&g, "POST", path, dynbuf_span(&body), 201, "its files are put into it")
+                  : verb_ask(&g, "POST", path, dynbuf_span(&body), 201);
     if (rc == CLI_OK && g.json)
         verb_print_answer(&g);
     else if (rc == CLI_OK) {

@@ -10,6 +10,7 @@ import signal
 from boxes import Nobodys, alive, both, execute, inside, nothing_is_left, setup, shell, start
 from gateway import program
 from harness import main, test
+from terminal import Terminal  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 # Of each kind, with names and modes that are easily lost.
@@ -307,12 +308,31 @@ def held(gw, *words, commits=False):
     with lock.open() as place:
         fcntl.flock(place, fcntl.LOCK_EX)
         client = gw.lab.start([program(), *words], env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
-        gw.lab.wait_for("who keeps it", lambda: at_work(gw, "checkpoint"))
         gw.lab.wait_for("its place", lambda: list(store(gw).rglob("tmp-ck-*")) if commits else at_work(gw, "workspace"))
+        gw.lab.wait_for("who keeps it", lambda: len(at_work(gw, "checkpoint")) == 1)  # and nobody who sweeps
         keeper, = at_work(gw, "checkpoint")
         os.kill(keeper, signal.SIGSTOP)
         gw.lab.wait_for("that it stands still", lambda: state_of(keeper) == "T")
     return client, keeper
+
+
+@test()
+def what_is_waited_for_is_said_at_a_terminal(lab):
+    gw = setup(lab)
+    start(gw, "box")
+    snapshot(gw, "box", "built")
+    env = {"COUNTERSIGN_STATE": str(gw.state), "PATH": os.environ["PATH"], "HOME": str(lab.home)}
+    for words, said in ((("sandbox", "snapshot", "box"), b"its files are read: "),
+                        (("sandbox", "fork", "box", "twin"), b"its files are copied: "),
+                        (("sandbox", "restore", "built", "other"), b"its files are put into it: ")):
+        with next(store(gw).glob("*/lock")).open() as place:
+            fcntl.flock(place, fcntl.LOCK_EX)
+            terminal = Terminal(lab, [program(), *words], env)
+            terminal.until(said + b"1 s")
+            terminal.until(said + b"2 s")
+        assert terminal.end() == 0, terminal.said
+    for name in ("box", "twin", "other"):
+        gw.cli("sandbox", "destroy", name, rc=0)
 
 
 def state_of(pid):
@@ -369,8 +389,7 @@ def whoever_is_killed_nothing_half_made_is_kept(lab):
         gw.kill("desk")
         nobody_is_at_work(gw)
         assert client.wait() != 0 and len(whole(gw)) == 1, client.seen
-        lab.wait_for("the next desk", lambda: gw.cli("sandbox", "ps", "box").rc == 0)
-        gw.cli("sandbox", "resume", "box", rc=0)
+        lab.wait_for("that the next desk lets it go on", lambda: gw.cli_json("sandbox", "started")["started"][0]["state"] == "running")
         client, keeper = held(gw, "sandbox", "snapshot", "box", "never", commits=commits)
         gw.cli("sandbox", "destroy", "box", rc=0)
         nobody_is_at_work(gw)

@@ -225,6 +225,48 @@ static void of_another_tenant_there_is_none(void **state)
     assert_int_equal(load("mine"), 0);
 }
 
+/* Nobody can tell any more whose a damaged one is: who merely knows its number learns nothing of it, and removes
+ * nothing. */
+static void a_damaged_one_is_the_operators_alone(void **state)
+{
+    IN("echo secret > work/a");
+    assert_int_equal(save(""), 0);
+    IN("truncate -s 20 store/*/%s", id);
+    const struct order read = {.what = ORDER_LOAD, .tenant = SPAN("other"), .which = span_str(id)},
+                       remove = {.what = ORDER_REMOVE, .tenant = SPAN("other"), .which = span_str(id)};
+    refused(with("back", SPAN_NONE, &read), "no such checkpoint");
+    refused(store_remove(&store, &remove, &said, &err), "no such checkpoint");
+    assert_int_equal(how, STORE_MISSING);
+    IN("test -e store/*/%s", id);
+    refused(load(id), "damaged");
+    assert_int_equal(gone(id), 0);
+    IN("test ! -e store/*/%s", id);
+}
+
+/* Whoever was killed on the way: what nobody asked for is no more, what somebody did is there. */
+static void what_nobody_asked_for_is_swept(void **state)
+{
+    IN("echo kept > work/a");
+    assert_int_equal(save("mine"), 0);
+    IN("head -c 3000000 /dev/urandom > work/big");
+    assert_int_equal(save(".fork"), 0);
+    assert_int_equal(save(".fork"), 0); /* as many as there are forks */
+    IN("touch $(dirname store/*/%s)/tmp-ck-1", id);
+    struct shelf s;
+    char name[SHELF_NAME + 1];
+    shelf_of(SPAN("default"), SPAN("root"), name);
+    assert_int_equal(shelf_open(store.dir, name, false, &s, &err), 0);
+    assert_int_equal(shelf_share(&s), 0); /* who writes or reads one just now */
+    assert_int_equal(store_sweep(&store, &err), 0);
+    IN("test -e store/*/tmp-ck-1");
+    shelf_close(&s);
+    assert_int_equal(store_sweep(&store, &err), 0);
+    IN("test ! -e store/*/tmp-ck-1 && test ! -e store/*/%s && test $(cat store/*/ck-* | wc -c) -lt 100000", id);
+    IN("rm work/big");
+    assert_int_equal(load("mine"), 0);
+    alike();
+}
+
 /* The same file of two owners has two names and is there twice: nobody learns from a name, a size, or what is added,
  * that another one has it. */
 static void nobody_learns_what_another_has(void **state)
@@ -481,6 +523,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_kept_comes_back),
         TEST(of_another_tenant_there_is_none),
+        TEST(a_damaged_one_is_the_operators_alone),
+        TEST(what_nobody_asked_for_is_swept),
         TEST(nobody_learns_what_another_has),
         TEST(a_flipped_bit_is_refused),
         TEST(a_list_that_lies_is_refused),

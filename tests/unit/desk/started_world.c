@@ -196,14 +196,33 @@ struct dynbuf list_of_one(enum pause_way way)
     return list;
 }
 
+static void run_on(const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+}
+
 void row_of(struct span name)
 {
     char sql[256];
-    sqlite3 *db;
-    assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
     (void)snprintf(sql, sizeof(sql),
                    "INSERT INTO sandbox VALUES ('%.*s','x','uid 0','default','started',1,NULL,'{}',1,1)",
                    SPAN_FMT(name));
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    (void)sqlite3_close(db);
+    run_on(sql);
+}
+
+void row_is_gone(struct span name)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof(sql), "UPDATE sandbox SET name = 'gone' WHERE name = '%.*s'", SPAN_FMT(name));
+    run_on(sql);
+}
+
+void row_is_back(struct span name)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof(sql), "UPDATE sandbox SET name = '%.*s' WHERE name = 'gone'", SPAN_FMT(name));
+    run_on(sql);
 }

@@ -44,6 +44,9 @@ bool says(const char *needle);
 void answer(enum ask_whom whom, uint16_t type, struct span payload);
 /* The ledger has a row of a sandbox of this name that is started, of generation 1. */
 void row_of(struct span name);
+/* What the ledger has of this one cannot be read for a while. */
+void row_is_gone(struct span name);
+void row_is_back(struct span name);
 /* M_SB_LISTED of a sandbox that is called box. */
 struct dynbuf list_of_one(enum pause_way way);
 

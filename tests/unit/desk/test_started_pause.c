@@ -1,7 +1,11 @@
 /* Started sandboxes that stand still and go on, and what is seen of them: what the desk asks whom, in which order. */
 #include "tests/unit/desk/started_world.h"
 
+#include <stdlib.h>
+
 #include "proxy/wire.h"
+#include "web-approval/api/steps.h"
+#include "web-approval/ask.h"
 
 /* It stands still, then its leases end, and only then that is said. */
 static void a_pause_is_said_when_its_leases_have_ended(void **state)
@@ -17,7 +21,7 @@ static void a_pause_is_said_when_its_leases_have_ended(void **state)
                  {SPAN("\1"), SPAN_NONE, 503}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(control("POST /api/v1/sandboxes/box/pause", ""), 0);
-        assert_true(sent_type == M_SB_PAUSE && span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box")));
+        assert_true(sent_type == M_SB_PAUSE && span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0")));
         answer(ASK_WARDEN, M_SB_PAUSED, cases[i].warden);
         if (cases[i].ledger.n > 0) {
             assert_true(sent_type == M_SANDBOX_PAUSED &&
@@ -91,6 +95,137 @@ static void two_of_a_name_at_once_are_one(void **state)
         x = first;
     }
     dynbuf_free(&still);
+}
+
+/* --- for a moment ------------------------------------------------------------------------ */
+
+static struct exchange *own; /* the desk's, answered */
+
+static void own_answered(struct exchange *done)
+{
+    if (done != &x)
+        own = done;
+}
+
+static void own_free(void)
+{
+    assert_non_null(own);
+    if (own->over)
+        own->over(own);
+    dynbuf_free(&own->raw);
+    dynbuf_free(&own->out);
+    arena_free(&own->arena);
+    free(own);
+    own = NULL;
+}
+
+/* A snapshot of box, until it fails at this step; x is over then. */
+static void snapshot_fails(int step, const struct dynbuf *runs)
+{
+    static const struct span still = SPAN("\1\1\0\0\0\0\0\0\0\4\0\0\0\0");
+    assert_int_equal(control("POST /api/v1/sandboxes/box/snapshot", "{}"), 0);
+    answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(runs));
+    assert_true(sent_type == M_SB_PAUSE && span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\1")));
+    desk.moment_at = 0;
+    if (step == 0) /* the warden does not say whether it is paused */
+        ask_expire(&desk, UINT64_MAX);
+    else
+        answer(ASK_WARDEN, M_SB_PAUSED, still);
+    if (step == 1)
+        answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\0\0\0\0\4full"));
+    else if (step > 1) {
+        if (step == 2)
+            row_is_gone(SPAN("box"));
+        answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+    }
+    if (step == 2) {
+        assert_int_equal(sent_type, M_SB_LIST); /* it is let go on at once, and that fails as well */
+        struct dynbuf paused = list_of_one(PAUSE_CGROUP_1);
+        answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&paused));
+        dynbuf_free(&paused);
+        row_is_back(SPAN("box"));
+    }
+    if (step == 3) {
+        assert_int_equal(sent_type, M_SB_SNAPSHOT);
+        ask_gone(&desk, ASK_WARDEN);
+        ask_gone(&desk, ASK_WARDEN); /* nor does it list any */
+    }
+    assert_int_equal(x.status, 503);
+    end();
+    assert_true(desk.moment_at != 0);
+    sent_type = 0;
+}
+
+/* Whatever fails between its pause and its end: the desk asks which ones were left, and each goes on, as its next
+ * generation; it asks again as long as one does not. */
+static void what_was_to_stand_still_for_a_moment_goes_on(void **state)
+{
+    struct dynbuf runs = list_of_one(PAUSE_NONE), paused = list_of_one(PAUSE_CGROUP_1);
+    void (*before)(struct exchange *) = exchange_answered;
+    exchange_answered = own_answered;
+    for (int step = 0; step < 4; step++) {
+        snapshot_fails(step, &runs);
+        uint64_t now = 20000;
+        for (int tries = 0; tries < 2; tries++) {
+            assert_true(desk.moment_at <= now);
+            api_moment_due(&desk, now);
+            assert_true(sent_type == M_SB_MOMENT && sent.n == 0);
+            answer(ASK_WARDEN, M_SB_MOMENT, SPAN("\0\1\0\0\0\3box"));
+            assert_int_equal(sent_type, M_SB_LIST);
+            answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&paused));
+            assert_int_equal(sent_type, M_SANDBOX_PUT);
+            answer(ASK_LEDGER, M_SANDBOX_DONE, tries == 0 ? SPAN("\0\0\0\0\4full") : SPAN("\1\0\0\0\0"));
+            if (tries == 0) {
+                own_free();
+                assert_true(desk.moment_at > now);
+                sent_type = 0;
+                api_moment_due(&desk, now); /* not at once */
+                assert_int_equal(sent_type, 0);
+                now = desk.moment_at;
+            }
+        }
+        assert_true(sent_type == M_SB_RESUME && span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\0\4")));
+        answer(ASK_WARDEN, M_SB_PAUSED, SPAN("\1\0\0\0\0\0\0\0\0\4\0\0\0\0"));
+        own_free();
+        api_moment_due(&desk, now); /* is there another one? */
+        assert_int_equal(sent_type, M_SB_MOMENT);
+        answer(ASK_WARDEN, M_SB_MOMENT, SPAN("\0\0"));
+        own_free();
+        sent_type = 0;
+        api_moment_due(&desk, UINT64_MAX);
+        assert_int_equal(sent_type, 0);
+    }
+    exchange_answered = before;
+    dynbuf_free(&runs);
+    dynbuf_free(&paused);
+}
+
+/* One that a request is at is that one's; another one's turn comes, whatever keeps the first back. */
+static void one_that_is_worked_at_is_left_alone(void **state)
+{
+    static const struct span two = SPAN("\0\2\0\0\0\3box\0\0\0\4abox"),
+                             three = SPAN("\0\3\0\0\0\3box\0\0\0\4abox\0\0\0\3old");
+    static struct exchange other;
+    void (*before)(struct exchange *) = exchange_answered;
+    unsigned seen = 0;
+    exchange_answered = own_answered;
+    memset(desk.asks, 0, sizeof(desk.asks));
+    other = (struct exchange){.desk = &desk, .arg = SPAN("box"), .moment = true};
+    desk.asks[DESK_ASKS - 1] = (struct ask){.id = 1000, .until_ms = UINT64_MAX, .x = &other};
+    for (int i = 0; i < 4; i++) {
+        api_moment_look(&desk);
+        api_moment_due(&desk, 1);
+        answer(ASK_WARDEN, M_SB_MOMENT, i < 2 ? two : three);
+        assert_int_equal(sent_type, M_SB_LIST);
+        seen |= span_eq(desk.asks[0].x->arg, SPAN("abox"))  ? 1U << i
+                : span_eq(desk.asks[0].x->arg, SPAN("old")) ? 16
+                                                            : 64;
+        answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+        own_free();
+    }
+    assert_true((seen & 3) == 3 && (seen & 16) && !(seen & 64));
+    memset(desk.asks, 0, sizeof(desk.asks));
+    exchange_answered = before;
 }
 
 static void its_time_is_set(void **state)
@@ -168,6 +303,8 @@ int main(void)
         cmocka_unit_test(a_pause_is_said_when_its_leases_have_ended),
         cmocka_unit_test(it_goes_on_of_the_generation_that_the_ledger_gave),
         cmocka_unit_test(two_of_a_name_at_once_are_one),
+        cmocka_unit_test(what_was_to_stand_still_for_a_moment_goes_on),
+        cmocka_unit_test(one_that_is_worked_at_is_left_alone),
         cmocka_unit_test(its_time_is_set),
         cmocka_unit_test(what_is_known_of_what_they_use_is_said),
         cmocka_unit_test(what_a_command_said_is_there_to_be_read),

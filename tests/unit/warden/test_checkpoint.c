@@ -86,6 +86,7 @@ static void pause_it(uint64_t id)
 {
     struct dynbuf b = fresh();
     msg_put_span(&b, SPAN("box"));
+    msg_put_u8(&b, 1);
     say(DESK, M_SB_PAUSE, 20, &b);
     assert_int_equal(heard(PARENT, M_BOX_PAUSE), id);
     b = fresh();

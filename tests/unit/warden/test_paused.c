@@ -9,11 +9,17 @@
 
 #include "common/msg.h"
 
-static void ask_pause(uint64_t desk, const char *name)
+static void ask_pause_for(uint64_t desk, const char *name, bool moment)
 {
     struct dynbuf b = fresh();
     msg_put_span(&b, span_str(name));
+    msg_put_u8(&b, moment);
     say(DESK, M_SB_PAUSE, desk, &b);
+}
+
+static void ask_pause(uint64_t desk, const char *name)
+{
+    ask_pause_for(desk, name, false);
 }
 
 static void ask_resume(uint64_t desk, const char *name, uint64_t generation)
@@ -122,6 +128,51 @@ static void nothing_is_begun_in_one_that_stands_still(void **state)
     assert_int_equal(heard(PARENT, M_BOX_END), id);
     (void)heard(LEDGER, M_SANDBOX_ENDED); /* as what it is now */
     assert_true(span_eq(got.payload, SPAN("\0\0\0\3box\0\0\0\0\0\0\0\10")));
+    close(fd);
+}
+
+static void still_for_a_moment(struct span names)
+{
+    say(DESK, M_SB_MOMENT, 31, NULL);
+    assert_int_equal(heard(DESK, M_SB_MOMENT), 31);
+    assert_true(span_eq(got.payload, names));
+}
+
+/* Whoever asks: only those that somebody had stand still for a moment, and who were not paused for longer since. */
+static void those_that_stand_still_for_a_moment_are_told(void **state)
+{
+    static const struct span none = SPAN("\0\0"), it = SPAN("\0\1\0\0\0\3box");
+    int fd;
+    uint64_t id = runs("box", 60000, &fd);
+    still_for_a_moment(none);
+    pause_it(id);
+    ask_pause_for(5, "box", true);
+    desk_hears(5, SB_PAUSE_DONE, PAUSE_CGROUP_1, 7, "");
+    still_for_a_moment(none); /* it was paused before */
+    resume_it(id);
+    ask_pause_for(6, "box", true);
+    parent_asked(id, true);
+    still_for_a_moment(it); /* who asked may have gone by now */
+    parent_says(id, PAUSE_CGROUP_1, "");
+    desk_hears(6, SB_PAUSE_DONE, PAUSE_CGROUP_1, 8, "");
+    noted("sandbox-paused");
+    still_for_a_moment(it);
+    ask_resume(7, "box", 9);
+    parent_asked(id, false);
+    still_for_a_moment(none);
+    parent_says(id, PAUSE_NONE, "");
+    desk_hears(7, SB_PAUSE_DONE, PAUSE_NONE, 9, "");
+    noted("sandbox-resumed");
+    still_for_a_moment(none);
+    ask_pause_for(8, "box", true);
+    parent_asked(id, true);
+    parent_says(id, PAUSE_CGROUP_1, "");
+    desk_hears(8, SB_PAUSE_DONE, PAUSE_CGROUP_1, 9, "");
+    noted("sandbox-paused");
+    ask_pause(9, "box"); /* by an operator, meanwhile */
+    desk_hears(9, SB_PAUSE_DONE, PAUSE_CGROUP_1, 9, "");
+    still_for_a_moment(none);
+    destroy("box");
     close(fd);
 }
 
@@ -246,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_is_begun_in_one_that_stands_still, begin_known, finish),
+        cmocka_unit_test_setup_teardown(those_that_stand_still_for_a_moment_are_told, begin_known, finish),
         cmocka_unit_test_setup_teardown(it_goes_on_as_a_newer_generation_or_not, begin_known, finish),
         cmocka_unit_test_setup_teardown(what_is_due_meanwhile_is_done_then, begin_known, finish),
         cmocka_unit_test_setup_teardown(its_time_ends_it, begin_known, finish),

@@ -171,6 +171,7 @@ static void what_stands_still_meanwhile_has_nothing_ordered(void **state)
     execute(2, "box", 60000, 6);
     uint64_t number = asked(&r);
     msg_put_span(&b, SPAN("box"));
+    msg_put_u8(&b, 1);
     say(DESK, M_SB_PAUSE, 20, &b);
     assert_int_equal(heard(PARENT, M_BOX_PAUSE), id);
     b = fresh();
