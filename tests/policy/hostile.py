@@ -137,10 +137,10 @@ with tempfile.TemporaryDirectory() as where:
     of("90,000 rules of one id", V + b"rules:\n" + b"- { id: r, match: { host: a.example }, decide: allow }\n" * 90000, "error P012")
     of("90,000 rules of one host", V + b"rules:\n" + b"".join(b"- { id: r%d, match: { host: a.example }, decide: deny }\n" % i for i in range(90000)),
        "error P017: the policy is too large")
-    of("28,000 credentials and rules", V + b"credentials:\n" +
-       b"".join(b"  c%d: { source: { env: A }, inject: { basic: true }, only: [{ host: a.example }] }\n" % i for i in range(28000)) + b"rules:\n" +
-       b"".join(b"- { id: r%d, match: { host: a.example, effect: read, path: /x%d }, decide: allow, use: c%d }\n" % (i, i, i) for i in range(28000)),
-       "valid, 28000 rules", 0)
+    of("27,000 credentials and rules", V + b"credentials:\n" +
+       b"".join(b"  c%d: { source: { env: A }, inject: { basic: true }, only: [{ host: a.example }] }\n" % i for i in range(27000)) + b"rules:\n" +
+       b"".join(b"- { id: r%d, match: { host: a.example, effect: read, path: /x%d }, decide: allow, use: c%d }\n" % (i, i, i) for i in range(27000)),
+       "valid, 27000 rules", 0)
     of("300,000 hosts", V + b"rules: [{ id: r, match: { host: [" + b",".join(b"h%d.example" % i for i in range(300000)) + b"] }, decide: deny }]\n", "error P0")
     of("10,000 rules", V + b"rules:\n" + b"".join(b"- { id: rule-%d, match: { host: h%d.example, method: GET, path: [/a%d/*, /b/**] }, decide: allow, say: a sentence for the agent }\n"
        % (i, i, i) for i in range(10000)), "valid, 10000 rules", 0)

@@ -39,13 +39,13 @@ static int port_commit(void *arg, enum role_id to, uint64_t instance, int fd)
     assert_true(dynbuf_ok(&p->open.payload));
     assert_true(p->open.payload.n <= CHAN_PAYLOAD_MAX);
     assert_true(p->n < sizeof(p->out) / sizeof(p->out[0]));
+    if (p->recorder)
+        recorder_out(p->recorder, to, instance, p->open.type, p->open.id, dynbuf_span(&p->open.payload));
     if ((p->open.type == M_REVIEW && !p->reviews) || (p->open.type == M_TICKET_CLIENT && !p->clients)) {
         dynbuf_free(&p->open.payload);
         p->open = (struct sent){0};
         return 0;
     }
-    if (p->recorder)
-        recorder_out(p->recorder, to, instance, p->open.type, p->open.id, dynbuf_span(&p->open.payload));
     p->open.fd = fd >= 0 ? dup(fd) : -1;
     p->out[p->n++] = p->open;
     p->open = (struct sent){0};
