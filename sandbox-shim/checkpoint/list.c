@@ -136,9 +136,22 @@ int store_remove(const struct store *s, const struct order *o, struct dynbuf *ou
     return err_set(e, ORDER_NO_SUCH);
 }
 
+struct sweep {
+    const struct store *store;
+    const struct order *order;
+    const struct shelf *shelf;
+};
+
+static bool is_of_fork(const struct form_head *h, const struct order *o)
+{
+    return span_eq(h->name, FORM_OF_FORK) &&
+           (o->which.n == 0 || (span_eq(h->sandbox, o->which) && span_eq(h->tenant, o->tenant)));
+}
+
 static int end_of_fork(void *arg, const char *id)
 {
-    const struct shelf *s = arg;
+    const struct sweep *w = arg;
+    const struct shelf *s = w->shelf;
     struct form_head h;
     struct dynbuf b;
     struct err e;
@@ -146,7 +159,7 @@ static int end_of_fork(void *arg, const char *id)
     if (!form_is_id(span_str(id)))
         return 0;
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    if (shelf_head(s, id, &b, &h, &e) == 0 && span_eq(h.name, FORM_OF_FORK) &&
+    if (shelf_head(s, id, &b, &h, &e) == 0 && is_of_fork(&h, w->order) &&
         (waste_mark(s) != 0 || unlinkat(s->dir, id, 0) != 0))
         log_warn("checkpoints: %s, of a fork, cannot be removed", id);
     dynbuf_free(&b);
@@ -155,14 +168,15 @@ static int end_of_fork(void *arg, const char *id)
 
 static int sweep_shelf(void *arg, const char *name)
 {
-    const struct store *s = arg;
+    struct sweep *w = arg;
     struct shelf shelf;
     struct err e;
 
     if (strlen(name) != SHELF_NAME)
         return 0;
-    int rc = shelf_open(s->dir, name, false, &shelf, &e);
-    if (rc == 0 && shelf_each(shelf.dir, "ck-", "", end_of_fork, &shelf) != 0)
+    int rc = shelf_open(w->store->dir, name, false, &shelf, &e);
+    w->shelf = &shelf;
+    if (rc == 0 && shelf_each(shelf.dir, "ck-", "", end_of_fork, w) != 0)
         rc = err_errno(&e, "a folder of checkpoints cannot be read");
     if (rc == 0 && shelf_alone(&shelf))
         rc = waste_clear(&shelf, false, &e);
@@ -172,9 +186,11 @@ static int sweep_shelf(void *arg, const char *name)
     return 0;
 }
 
-int store_sweep(const struct store *s, struct err *e)
+int store_sweep(const struct store *s, const struct order *o, struct err *e)
 {
-    return shelf_each(s->dir, "", "", sweep_shelf, (void *)s) == 0
+    struct sweep w = {.store = s, .order = o};
+
+    return shelf_each(s->dir, "", "", sweep_shelf, &w) == 0
                ? 0
                : err_errno(e, "the folder of checkpoints cannot be read");
 }

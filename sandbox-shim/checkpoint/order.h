@@ -15,7 +15,8 @@ struct order {
     struct span tenant;
     struct span owner;         /* save: whose it will be */
     struct span name;          /* save: what it is to be called; may be empty, or FORM_OF_FORK */
-    struct span which;         /* load, remove: its id or name; list: the id behind which it goes on */
+    struct span which;         /* load, remove: its id or name; list: the id behind which it goes on; sweep: a
+                                  sandbox */
     struct span sandbox;       /* save: whose files */
     uint64_t generation, disk; /* save: of that sandbox; disk: bytes */
 };

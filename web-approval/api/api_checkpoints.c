@@ -141,15 +141,15 @@ static struct span keep(struct exchange *x, struct span s)
 /* --- a snapshot --------------------------------------------------------------------------- */
 
 /* Whose answer nobody waits for. */
-static void tell_keeper(struct desk *d, enum order_what what)
+static void tell_keeper(struct desk *d, enum order_what what, struct span tenant, struct span which)
 {
     struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_CHECKPOINTS, ++d->last_id) : NULL;
 
     if (!b)
         return;
     msg_put_u8(b, (uint8_t)what);
-    msg_put_span(b, SPAN("default"));
-    msg_put_span(b, SPAN_NONE);
+    msg_put_span(b, tenant);
+    msg_put_span(b, which);
     (void)chan_commit(d->warden);
 }
 
@@ -162,8 +162,9 @@ static void let_go(struct exchange *x)
 
     if (v->forks && v->how == STORE_DONE && !v->start.asked && form_get_head(&m, &h) == 0)
         api_checkpoint_forget(x->desk, v->start.tenant, h.id);
+    /* Who kept it may have been killed: what is half written goes, and what of a fork was whole just before. */
     if (v->asked && v->how != STORE_DONE)
-        tell_keeper(x->desk, ORDER_LIST); /* who kept it may have been killed: what is half written goes */
+        tell_keeper(x->desk, v->forks ? ORDER_SWEEP : ORDER_LIST, v->start.tenant, v->forks ? x->arg : SPAN_NONE);
     api_moment_look(x->desk);
 }
 
@@ -422,7 +423,7 @@ void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id)
 /* Nothing of before this desk is on its way. */
 void api_checkpoints_sweep(struct desk *d)
 {
-    tell_keeper(d, ORDER_SWEEP);
+    tell_keeper(d, ORDER_SWEEP, SPAN("default"), SPAN_NONE);
 }
 
 void api_checkpoints(struct exchange *x)
