@@ -312,6 +312,26 @@ static void without_its_name_nothing_grave_is_approved(void **state)
     covers("E27");
 }
 
+/* A yes that covers more needs no less, and nothing that a person should look at is among what it covers. */
+static void a_grant_is_no_way_round(void **state)
+{
+    const struct row row = {"cccc0000000000000000000000", "pending", "write", NULL, "/v1/a%2Fb", NULL, NULL, 0, 7};
+    const char *line = "POST /api/v1/tickets/cccc0000000000000000000000/approve";
+    assert_int_equal(
+        control("POST /api/v1/tickets/" REPO "/approve", "{\"digest\":\"" DIGEST "\",\"uses\":3,\"for_ms\":60000}"),
+        422);
+    assert_int_equal(nsent, 0);
+    ticket(&row);
+    assert_int_equal(control(line, "{\"digest\":\"" DIGEST "\",\"uses\":3,\"for_ms\":60000}"), 409);
+    assert_true(says("one by one"));
+    assert_int_equal(nsent, 0);
+    assert_int_equal(control(line, "{\"digest\":\"" DIGEST "\",\"uses\":3}"), 400);
+    assert_int_equal(control(line, "{\"digest\":\"" DIGEST "\"}"), 0);
+    answer_decided(TICKET_APPROVED);
+    assert_int_equal(x.status, 200);
+    sql("DELETE FROM ticket WHERE id LIKE 'cccc%'");
+}
+
 /* --- what blocks -------------------------------------------------------------- */
 
 static void what_blocks_the_page_blocks_the_api(void **state)
@@ -515,6 +535,7 @@ int main(void)
         cmocka_unit_test(the_name_is_of_what_it_is_about),
         cmocka_unit_test(the_amount_of_a_body_is_the_name_of_what_spends),
         cmocka_unit_test(without_its_name_nothing_grave_is_approved),
+        cmocka_unit_test(a_grant_is_no_way_round),
         cmocka_unit_test(what_blocks_the_page_blocks_the_api),
         cmocka_unit_test(a_group_is_decided_each_by_its_own_digest),
         cmocka_unit_test(a_no_to_a_group_needs_no_body),
