@@ -54,7 +54,7 @@ class Payments:
         self.url = f"https://{self.up.name}:{self.up.port}"
 
     def command(self, path, body=None, url=None):
-        what = [] if body is None else ["--data-binary", body, "-H", "Content-Type: application/json"]
+        what = [] if body is None else ["--data-binary", body, "-H", f"Content-Type: application/{'json' if body.startswith('{') else 'x-www-form-urlencoded'}"]
         return ["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers", "-D", "-", *what, (url or self.url) + path]
 
     def ask(self, path, body=None, name="agent", url=None):
@@ -101,7 +101,7 @@ def past_the_limit_a_person_is_asked(lab):
     assert held(p.pay()) and p.sent() == 3, "once"
     opened = p.records(kind="ticket-opened")[0]
     assert opened["code"] == "over-limit" and opened["rule"]["id"] == "large" and opened["body"] is True, opened
-    assert opened["type"] == "application/json", opened
+    assert opened["type"] == "application/x-www-form-urlencoded", opened
     assert p.reserved() == 2, "what a person approved does not count against the rule that allows"
 
 
