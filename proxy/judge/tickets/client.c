@@ -8,7 +8,7 @@ static void say(struct judge *j, const struct id *ticket, bool waits, uint64_t m
     msg_put_id(b, ticket);
     msg_put_u8(b, waits);
     msg_put_u64(b, ms);
-    post_send(j, "the ledger could not be told who waits for a ticket");
+    post_send(j, "who waits for a ticket could not be given to the ledger");
 }
 
 static bool somebody_waits(struct judge *j, const struct id *ticket)

@@ -170,7 +170,7 @@ def many_at_once_for_the_last_uses(lab):
 
 @test("E7 connect", "E23 connect")
 def killed_at_any_moment_no_use_is_had_twice(lab):
-    lab.leaves("pending")
+    lab.leaves("pending", "unknown")
     up, gw = setup(lab)
     give(lab, gw, up, 6)
     for role in ("ledger", "judge", "ledger"):
