@@ -139,33 +139,6 @@ void page_grant_offer(struct exchange *x, const struct view *v)
 
 /* --- what the form sends -------------------------------------------------- */
 
-static void decided(struct exchange *x, struct frame *f)
-{
-    const char *state, *why;
-    char path[64];
-    unsigned status = api_decided(f, &state, &why);
-
-    if (status != 200) {
-        page_problem(x, status, "Not decided", why);
-        return;
-    }
-    (void)snprintf(path, sizeof(path), "/tickets/%.*s", SPAN_FMT(x->arg));
-    page_see(x, path);
-}
-
-static bool may(struct exchange *x, const struct ticket *t, struct span reason)
-{
-    if (t->reason_required && reason.n == 0) {
-        page_problem(x, 422, "Reason needed", "The rule that held this wants a reason with an approval.");
-        return false;
-    }
-    if (!api_may_approve(x, t)) {
-        page_problem(x, 403, "Not yours to approve", "The rule that held this names who may approve it.");
-        return false;
-    }
-    return true;
-}
-
 /* What the form says, kept while the body is asked for. */
 struct granting {
     struct span reason, name;
@@ -194,7 +167,7 @@ static void judged(struct exchange *x, struct view *v)
     if (why)
         page_problem(x, status, status == 422 ? "The name is needed" : "Not decided", why);
     else if (id_parse(v->t.id, &id) == 0)
-        api_decide_more(x, &id, DECIDE_APPROVE, g->reason, &g->shown, g->more, "page", decided);
+        api_decide_more(x, &id, DECIDE_APPROVE, g->reason, &g->shown, g->more, "page", page_decided);
 }
 
 void page_grant(struct exchange *x)
@@ -219,6 +192,6 @@ void page_grant(struct exchange *x)
         return;
     }
     g->more = (struct grant_ask){(uint32_t)n, m * MINUTE};
-    if (reason_clean(x, words, &g->reason) == 0 && api_ticket_find(x, &t) == 0 && may(x, &t, g->reason))
+    if (reason_clean(x, words, &g->reason) == 0 && api_ticket_find(x, &t) == 0 && page_may_approve(x, &t, g->reason))
         deciding_read(x, &t, g, judged);
 }

@@ -251,7 +251,7 @@ bool page_mark_good(struct exchange *x, const char *purpose, struct span digest,
     }
 }
 
-static void decided(struct exchange *x, struct frame *f)
+void page_decided(struct exchange *x, struct frame *f)
 {
     const char *state, *why;
     char path[64];
@@ -265,13 +265,8 @@ static void decided(struct exchange *x, struct frame *f)
     }
 }
 
-/* Whether this operator may say yes to this ticket, in this way. */
-static bool may_approve(struct exchange *x, const struct ticket *t, struct span reason, bool whole, struct span read)
+bool page_may_approve(struct exchange *x, const struct ticket *t, struct span reason)
 {
-    if (page_is_cut(t) && !(whole && span_eq(read, SPAN("1")))) {
-        page_problem(x, 409, "Not read yet", "This body is longer than the page shows. Read all of it first.");
-        return false;
-    }
     if (t->reason_required && reason.n == 0) {
         page_problem(x, 422, "Reason needed", "The rule that held this wants a reason with an approval.");
         return false;
@@ -281,6 +276,16 @@ static bool may_approve(struct exchange *x, const struct ticket *t, struct span 
         return false;
     }
     return true;
+}
+
+/* Whether this operator may say yes to this ticket, in this way. */
+static bool may_approve(struct exchange *x, const struct ticket *t, struct span reason, bool whole, struct span read)
+{
+    if (page_is_cut(t) && !(whole && span_eq(read, SPAN("1")))) {
+        page_problem(x, 409, "Not read yet", "This body is longer than the page shows. Read all of it first.");
+        return false;
+    }
+    return page_may_approve(x, t, reason);
 }
 
 /* What the form says, kept while the body is asked for. */
@@ -299,7 +304,7 @@ static void judged(struct exchange *x, struct view *v)
     if (why)
         page_problem(x, status, status == 422 ? "The name is needed" : "Not decided", why);
     else if (id_parse(v->t.id, &id) == 0)
-        api_decide(x, &id, DECIDE_APPROVE, form->reason, &form->shown, "page", decided);
+        api_decide(x, &id, DECIDE_APPROVE, form->reason, &form->shown, "page", page_decided);
 }
 
 /* A form that this page showed, of a ticket that there is; *whole: of the page of the whole body. */
@@ -338,7 +343,7 @@ static void decide(struct exchange *x, enum choice what)
     if (form_field(x, "read", &read) != 0 || !form_take(x, what, form, &t, &whole) || id_parse(x->arg, &id) != 0)
         return;
     if (what == DECIDE_DENY)
-        api_decide(x, &id, what, form->reason, &form->shown, "page", decided);
+        api_decide(x, &id, what, form->reason, &form->shown, "page", page_decided);
     else if (may_approve(x, &t, form->reason, whole, read))
         deciding_read(x, &t, form, judged);
 }
