@@ -176,10 +176,15 @@ static void close_inherited(void)
 }
 
 /* Nothing is wrong when who started this one ended, or had no more use for it, before it had begun. */
-static void end_if_alone(void)
+static bool alone(void)
 {
     struct pollfd p = {.fd = PARENT_FD};
-    if (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLHUP | POLLERR)))
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+static void end_if_alone(void)
+{
+    if (!alone())
         return;
     log_info("who started this program has ended already; so does it");
     exit(1);
@@ -379,4 +384,24 @@ void role_job_start(const char *name)
     change_user(&role);
     die_with_parent();
     wipe_environment();
+}
+
+void role_job_order(struct frame *f, struct dynbuf *payload)
+{
+    dynbuf_init(payload, CHAN_PAYLOAD_MAX);
+    if (chan_read_one(PARENT_FD, f, payload) == 0)
+        return;
+    end_if_alone();
+    log_die("no order came; countersignd has this program started");
+}
+
+bool role_job_answer(uint16_t type, uint64_t id, const struct dynbuf *payload)
+{
+    if (dynbuf_ok(payload) && chan_write_one(PARENT_FD, type, id, dynbuf_span(payload)) == 0)
+        return true;
+    if (alone())
+        log_info("who started this program has ended before it heard how it went");
+    else
+        log_error("how it went cannot be told to who started this program");
+    return false;
 }

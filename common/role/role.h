@@ -85,5 +85,11 @@ void role_ready(struct role *r);
  * logging, a process group of its own, the user it is given, and the rest of what role_start does. Exits on failure.
  * role_confine_alone comes after it. */
 void role_job_start(const char *name);
+/* Its one order, which *payload keeps the bytes of; the caller owns the descriptors. Exits when there is none: as an
+ * error, or with a plain line where whoever started it has ended, for which nobody is to blame. */
+void role_job_order(struct frame *f, struct dynbuf *payload);
+/* Its one answer to the order with this id. True if it was taken; else it is said in the log, as an error only while
+ * somebody is still there to hear it. */
+bool role_job_answer(uint16_t type, uint64_t id, const struct dynbuf *payload) MUSTCHECK;
 
 #endif

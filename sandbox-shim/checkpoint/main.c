@@ -11,7 +11,7 @@
 #include "proxy/msgs.h"
 #include "sandbox-shim/checkpoint/store.h"
 
-enum { WARDEN_FD = 3, PATH_ROOM = 2048 };
+enum { PATH_ROOM = 2048 };
 
 static int run(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e)
 {
@@ -28,7 +28,7 @@ static int run(const struct store *s, const struct order *o, int stream, struct 
     }
 }
 
-static void answer(uint64_t id, int rc, enum store_end how, const struct dynbuf *out, const struct err *e)
+static bool answer(uint64_t id, int rc, enum store_end how, const struct dynbuf *out, const struct err *e)
 {
     struct dynbuf m;
 
@@ -36,9 +36,9 @@ static void answer(uint64_t id, int rc, enum store_end how, const struct dynbuf 
     msg_put_u8(&m, (uint8_t)(rc == 0 ? STORE_DONE : how));
     msg_put_span(&m, rc == 0 ? SPAN_NONE : span_str(e->text));
     msg_put_span(&m, rc == 0 ? dynbuf_span(out) : SPAN_NONE);
-    if (!dynbuf_ok(&m) || chan_write_one(WARDEN_FD, M_CHECKPOINT_DONE, id, dynbuf_span(&m)) != 0)
-        log_warn("the warden does not hear how it went");
+    bool heard = role_job_answer(M_CHECKPOINT_DONE, id, &m);
     dynbuf_free(&m);
+    return heard;
 }
 
 int main(void)
@@ -61,13 +61,10 @@ int main(void)
     if (!ok || s.dir < 0)
         log_die("the folder of checkpoints cannot be opened; countersignd starts this program");
     role_confine_alone(&wall);
-    dynbuf_init(&payload, CHAN_PAYLOAD_MAX);
     dynbuf_init(&out, CHAN_PAYLOAD_MAX - 1024);
-    if (chan_read_one(WARDEN_FD, &f, &payload) != 0)
-        log_die("the warden has gone before it said what to do");
+    role_job_order(&f, &payload);
     if (f.type != M_CHECKPOINT_ORDER || f.nfds > 1 || order_get(f.payload, &o) != 0)
         log_die("the warden's order cannot be understood; is this the same version of countersignd?");
     int rc = run(&s, &o, f.nfds == 1 ? f.fd[0] : -1, &out, &e);
-    answer(f.id, rc, how, &out, &e);
-    return 0;
+    return answer(f.id, rc, how, &out, &e) ? 0 : 1;
 }

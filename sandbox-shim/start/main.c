@@ -32,9 +32,7 @@ static void read_order(struct wire_box *x, struct dynbuf *payload)
 {
     struct frame f;
 
-    dynbuf_init(payload, CHAN_PAYLOAD_MAX);
-    if (chan_read_one(WARDEN_FD, &f, payload) != 0)
-        log_die("the warden has gone before it said what to start");
+    role_job_order(&f, payload);
     struct msg_in m = msg_in(f.payload);
     if (f.nfds != 0 || f.type != M_BOX_ORDER || wire_get_box(&m, x, true) != 0 || msg_end(&m) != 0)
         log_die("the warden's order cannot be understood; is this the same version of countersignd?");

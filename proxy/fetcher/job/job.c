@@ -23,9 +23,7 @@ void job_read(struct job *j)
 {
     struct frame f;
     int bad = -1;
-    dynbuf_init(&j->payload, CHAN_PAYLOAD_MAX);
-    if (chan_read_one(JOB_FD, &f, &j->payload) != 0)
-        log_die("no question came; the fetcher has this program started");
+    role_job_order(&f, &j->payload);
     struct msg_in m = msg_in(f.payload);
     size_t n = msg_get_u8(&m);
     j->id = f.id;
@@ -48,9 +46,9 @@ static void answer(const struct job *j, const struct wire_fetched *f)
     struct dynbuf b;
     dynbuf_init(&b, CHAN_PAYLOAD_MAX);
     wire_put_fetched(&b, f);
-    int bad = dynbuf_ok(&b) ? chan_write_one(JOB_FD, M_FETCHED, j->id, dynbuf_span(&b)) : -1;
+    bool heard = role_job_answer(M_FETCHED, j->id, &b);
     dynbuf_wipe(&b);
-    exit(bad ? 1 : 0);
+    exit(heard ? 0 : 1);
 }
 
 void job_done(const struct job *j, struct span value, uint64_t lifetime_ms, struct span keep)

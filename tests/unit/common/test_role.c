@@ -299,6 +299,34 @@ static void test_nobody_waits(void **state)
     }
 }
 
+static void order_of_none(void)
+{
+    struct dynbuf payload;
+    struct frame f;
+    role_job_order(&f, &payload);
+}
+
+static void answer_to_none(void)
+{
+    struct dynbuf payload;
+    dynbuf_init(&payload, 16);
+    _exit(role_job_answer(1, 1, &payload) ? 0 : 1);
+}
+
+/* Nor is it one that whoever started a program ends while it works; whoever is there and does not understand is one. */
+static void test_nobody_hears(void **state)
+{
+    void (*const step[])(void) = {order_of_none, answer_to_none};
+    char said[300];
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        begin_alone(step[i], true, said, sizeof(said));
+        assert_non_null(strstr(said, "\"info\",\"msg\":\"who started this program has ended"));
+        begin_alone(step[i], false, said, sizeof(said));
+        assert_non_null(strstr(said, "\"level\":\"error\""));
+    }
+}
+
 /* A peer without a descriptor is a broken parent. */
 static void test_broken_peer(void **state)
 {
@@ -363,7 +391,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_life),         cmocka_unit_test(test_refuses_to_start),
-        cmocka_unit_test(test_nobody_waits), cmocka_unit_test(test_broken_peer),
+        cmocka_unit_test(test_nobody_waits),
+        cmocka_unit_test(test_nobody_hears), cmocka_unit_test(test_broken_peer),
         cmocka_unit_test(test_parent_dies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
