@@ -15,7 +15,7 @@
 #include "proxy/parent/observe/observe.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 512 };
+enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 640 };
 /* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
 enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 16 /* checkpoints at once */ };
 
@@ -133,6 +133,7 @@ void parent_jobs_end(struct parent *p);
  * ends; what an earlier gateway on this state directory left behind. */
 void parent_box_start(struct parent *p, struct frame *f);
 void parent_box_end(struct parent *p, struct frame *f);
+void parent_box_claimed(struct parent *p, struct frame *f);
 bool parent_box_died(struct parent *p, int pid);
 void parent_boxes_end(struct parent *p, const char *why);
 void parent_boxes_sweep(const struct parent *p);
@@ -168,6 +169,8 @@ bool parent_sign_of_life(struct child *c, uint64_t sync);
 /* settings.c: M_CONFIG of each role; to the desk, all kinds of tasks that there are. */
 void parent_configure(struct parent *p, struct child *c);
 void parent_give_tasks(const struct parent *p, struct child *desk);
+/* To the warden: which sandboxes are to wait for whoever asks for one. */
+void parent_give_pool(const struct parent *p, struct child *warden);
 /* fronts.c */
 void parent_handover(struct parent *p, struct frame *f);
 void parent_front_idle(struct parent *p, struct child *c, struct frame *f);

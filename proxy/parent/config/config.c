@@ -52,7 +52,7 @@ struct row_file {
     struct item state_dir, store, floors, signers, roots, crl;
     struct row_dns dns;
     struct items policy, tasks;
-    struct list listeners;
+    struct list listeners, pool;
     struct row_desk desk;
     struct row_dock dock;
     struct row_hold hold;
@@ -164,6 +164,8 @@ static const struct key file_keys[] = {
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
     {"tasks", KEY_TEXTS, AT(row_file, tasks), KEY_EMPTY, .help = "files of kinds of tasks, relative to this file"},
+    {"pool", KEY_LIST, AT(row_file, pool), 0, .table = &config_pool_table,
+     .help = "sandboxes that are started before anybody asks for them"},
     {"log", KEY_MAP, AT(row_file, log), 0, .table = &log_table, .help = "what is written to standard error"},
     {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
     {"disclose", KEY_ONE_OF, AT(row_file, disclose), 0, .choices = disclosures,
@@ -347,6 +349,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         c->body_max = r->body.max.v;
     take_log(l, &r->log, c);
     config_take_tasks(l, &r->tasks, file, c);
+    config_take_pool(l, &r->pool, c);
     c->shadow = r->mode.v == 2;
     c->store_lost_allow_reads = r->store_lost.v == 1;
     c->disclose_rules = r->disclose.v == 1;

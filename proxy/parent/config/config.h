@@ -14,7 +14,8 @@ enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_A
 enum { CONFIG_ARGS = 32 };                                   /* of a program, its path among them */
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
 enum { CONFIG_DOCK_LANES = 4096 };                           /* bytes of them, with their tenants */
-enum { CONFIG_UIDS = 612 };                                  /* user ids from uid_base on */
+enum { CONFIG_UIDS = 740 };                                  /* user ids from uid_base on */
+enum { POOL_ROWS_MAX = 16, POOL_MAX = 64 }; /* of pool:, and sandboxes that wait in all of them */
 
 enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
 
@@ -42,6 +43,12 @@ struct config_master {
     char argv[CONFIG_ARGS + 1][CONFIG_PATH]; /* SOURCE_EXEC; ends with an empty one */
 };
 
+/* Sandboxes that wait. */
+struct config_pool {
+    char image[CONFIG_NAME];                               /* empty: the machine's own files */
+    uint64_t size, memory, pids, cpu_percent, disk, files; /* of the limits, 0: as of any sandbox that is started */
+};
+
 struct config {
     char state_dir[CONFIG_PATH], packs_dir[CONFIG_PATH], policy[CONFIG_POLICIES][CONFIG_PATH], floors[CONFIG_PATH];
     char signers[CONFIG_PATH];                 /* of the policy; empty: none */
@@ -60,6 +67,8 @@ struct config {
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct dynbuf task[TASKS_MAX]; /* each a wire_task */
     size_t ntasks;
+    struct config_pool pool[POOL_ROWS_MAX];
+    size_t npool;
     struct digest text; /* of the file, as it was read */
     enum log_level log_level;
     enum log_form log_form;

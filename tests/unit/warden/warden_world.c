@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/msg.h"
+#include "sandbox-shim/warden/pool/pool.h"
 
 int side[ENDS] = {-1, -1, -1};
 bool bound;
@@ -33,6 +34,8 @@ static void __attribute__((noreturn)) be_warden(const int fd[ENDS])
     static struct warden w;
     w.loop = loop_new();
     w.parent = chan_new(w.loop, fd[PARENT], &ops, &w);
+    if (pool_begin(&w) != 0)
+        _exit(1);
     warden_desk(&w, fd[DESK]);
     warden_ledger(&w, fd[LEDGER]);
     _exit(loop_run(w.loop) == 0 ? 0 : 1);
@@ -280,6 +283,14 @@ struct dynbuf told(int fd, unsigned *type, uint32_t *run)
     return b;
 }
 
+void is_named(int fd, const char *name)
+{
+    struct dynbuf b = fresh();
+    msg_put_span(&b, span_str(name));
+    assert_int_equal(told_type(fd, TALK_NAME, dynbuf_span(&b)), 0);
+    dynbuf_free(&b);
+}
+
 /* One that runs; its first process is fd. */
 uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
 {
@@ -297,7 +308,8 @@ uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
     assert_int_equal(x.disk, 64 << 20);
     assert_true(span_eq(x.lane, strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE));
     dynbuf_free(&bytes);
-    frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\2"));
+    frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\3"));
+    is_named(*fd, name);
     assert_int_equal(heard(DESK, M_SB_STARTED), 1);
     assert_int_equal(got.payload.p[0], 1);
     assert_int_equal(got.payload.p[got.payload.n - 1], 2);
