@@ -137,13 +137,11 @@ void parent_box_claimed(struct parent *p, struct frame *f);
 bool parent_box_died(struct parent *p, int pid);
 void parent_boxes_end(struct parent *p, const char *why);
 void parent_boxes_sweep(const struct parent *p);
-/* programs/pause.c: one of them is to stand still, or goes on. */
 void parent_box_pause(struct parent *p, struct frame *f);
 /* programs/images.c: which image a name means. The folder of one that a sandbox is to have, as M_BOX names it: held
  * from now on, or 0 of the machine's own; its path for who starts it. Why not, or NULL. */
 void parent_image_find(struct parent *p, struct frame *f);
 const char *parent_image_hold(struct parent *p, struct span digest, int *held, char *path, size_t room);
-/* programs/meter.c: what they use. */
 void parent_boxes_meter(struct parent *p, struct frame *f);
 struct child *parent_child_new(struct parent *p, enum role_id role, const char *info);
 void parent_child_free(struct parent *p, struct child **c);
@@ -166,10 +164,9 @@ void parent_link_lost(struct parent *p, struct child *c, struct frame *f);
 int parent_look_after(struct parent *p) MUSTCHECK;
 /* An answer to M_SYNC: was it asked for that? */
 bool parent_sign_of_life(struct child *c, uint64_t sync);
-/* settings.c: M_CONFIG of each role; to the desk, all kinds of tasks that there are. */
+/* settings.c: M_CONFIG of each role; to the desk, all kinds of tasks that there are; to the warden, its pool. */
 void parent_configure(struct parent *p, struct child *c);
 void parent_give_tasks(const struct parent *p, struct child *desk);
-/* To the warden: which sandboxes are to wait for whoever asks for one. */
 void parent_give_pool(const struct parent *p, struct child *warden);
 /* fronts.c */
 void parent_handover(struct parent *p, struct frame *f);

@@ -84,7 +84,7 @@ void box_forget(struct box *b)
         warden_tell_destroyed(w, span_str(b->name));
     free(b);
     if (none)
-        pool_look(w, waits);
+        pool_look(w, waits ? POOL_FAILED : POOL_ANY);
 }
 
 /* Its leases end with it. If that cannot be said, the next ledger hears which ones there are. */
@@ -149,7 +149,7 @@ void box_end(struct box *b, const char *why)
         tell_ended(b);
         box_note(b, "sandbox-ended", why);
     }
-    pool_look(w, b->waits);
+    pool_look(w, b->waits ? POOL_FAILED : POOL_ANY);
 }
 
 static void time_over(void *arg)
@@ -174,7 +174,7 @@ static void comes_up(struct box *b)
     b->asker = 0;
     box_note(b, b->from.which[0] ? "sandbox-restored" : "sandbox-started",
              b->version ? "its limits are held by a cgroup" : "its limits are those of each process");
-    pool_look(b->warden, false);
+    pool_look(b->warden, POOL_ANY);
 }
 
 /* It has its name, and is to have its files. */
@@ -206,7 +206,7 @@ static void take_hello(struct box *b)
         take_name(b);
     else if (box_set(b, BOX_READY)) {
         timer_clear(b->timer);
-        pool_look(b->warden, false);
+        pool_look(b->warden, POOL_WAITS);
     }
 }
 

@@ -333,7 +333,7 @@ static void ledger_frame(void *arg, struct chan *c, struct frame *f)
         return;
     }
     w->known = true;
-    pool_look(w, false);
+    pool_look(w, POOL_WAITS);
     int fd = w->waiting - 1;
     w->waiting = 0;
     if (fd >= 0)

@@ -22,7 +22,8 @@
 #include "sandbox-shim/warden/wire_box.h"
 
 enum {
-    WARDEN_BOXES_MAX = 512, /* sandboxes, those that wait among them; the parent has room for those that end meanwhile */
+    WARDEN_BOXES_MAX =
+        512, /* sandboxes, those that wait among them; the parent has room for those that end meanwhile */
     BOX_TIMEOUT_MAX_MS = 7 * 86400 * 1000,
     BOX_START_MS = 20 * 1000, /* from being asked for to its first word */
     BOX_FILL_MS = 10 * 60 * 1000,
@@ -47,17 +48,6 @@ enum box_state {
     BOX_RESUMING,
     BOX_ENDING,
     BOX_STATES
-};
-
-/* Of a detached command, which nobody need wait for: what it said last, how it ended. */
-struct kept {
-    struct ring out[2];
-    uint64_t at[2]; /* how far the asker of now was told */
-    uint32_t open;  /* bytes that it was told and has not taken yet */
-    bool ended;
-    enum sb_end how;
-    struct talk end; /* its words are these: */
-    char why[TALK_WHY_MAX];
 };
 
 /* One command. */
@@ -102,8 +92,8 @@ struct box {
     struct timer *timer;
     enum pause_way way; /* it stands still */
     struct box_from from;
-    bool waits;       /* for who asks for one: nobody's yet, without a name (pool/) */
-    bool strict;      /* what it was asked for as, also of that one */
+    bool waits;  /* for who asks for one: nobody's yet, without a name (pool/) */
+    bool strict; /* what it was asked for as, also of that one */
     uint64_t cpu_percent;
     bool bound;       /* it ends with the desk that asked for it */
     bool moment;      /* it stands still, or is to, only for what is done with it; the desk lets it go on */

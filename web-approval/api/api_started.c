@@ -525,10 +525,12 @@ void api_start_go(struct exchange *x)
 
 void api_start_begin(struct starting *s)
 {
-    *s = (struct starting){
-        .box = {.memory = (uint64_t)BOX_MEMORY_MIB * MIB, .pids = BOX_PIDS, .disk = (uint64_t)BOX_DISK_MIB * MIB, .files = BOX_FILES},
-        .cpu_percent = BOX_CPU_PERCENT,
-        .timeout_s = LIFE_S};
+    *s = (struct starting){.box = {.memory = (uint64_t)BOX_MEMORY_MIB * MIB,
+                                   .pids = BOX_PIDS,
+                                   .disk = (uint64_t)BOX_DISK_MIB * MIB,
+                                   .files = BOX_FILES},
+                           .cpu_percent = BOX_CPU_PERCENT,
+                           .timeout_s = LIFE_S};
 }
 
 int api_start_take(struct exchange *x, struct starting *s, const struct member *name, const struct member *session,

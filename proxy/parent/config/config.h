@@ -15,7 +15,7 @@ enum { CONFIG_ARGS = 32 };                                   /* of a program, it
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
 enum { CONFIG_DOCK_LANES = 4096 };                           /* bytes of them, with their tenants */
 enum { CONFIG_UIDS = 740 };                                  /* user ids from uid_base on */
-enum { POOL_ROWS_MAX = 16, POOL_MAX = 64 }; /* of pool:, and sandboxes that wait in all of them */
+enum { POOL_ROWS_MAX = 16, POOL_MAX = 64 };                  /* of pool:, and sandboxes that wait in all of them */
 
 enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
 

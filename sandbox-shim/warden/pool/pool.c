@@ -1,7 +1,7 @@
 /* The pool: sandboxes that are started before anybody asks for them, one kind (an image and limits) a row of the
  * configuration. Nothing runs in one but its first process, and it has no name; who asks for one like it is given it,
- * and it is theirs alone from then on, to its end. It is one more of the warden's sandboxes: the parent started it, its
- * cgroup counts it, and it ends with whatever ends all. */
+ * and it is theirs alone from then on, to its end. It is one more of the warden's sandboxes: the parent started it,
+ * its cgroup counts it, and it ends with whatever ends all. */
 #include "sandbox-shim/warden/pool/pool.h"
 
 #include <stdio.h>
@@ -109,19 +109,20 @@ int pool_begin(struct warden *w)
     return w->pool != NULL && w->pool->timer != NULL ? 0 : -1;
 }
 
-void pool_look(struct warden *w, bool failed)
+void pool_look(struct warden *w, enum pool_why why)
 {
     struct pool *p = w->pool;
-    uint64_t now = loop_now(w->loop), at = now + POOL_SETTLE_MS;
+    uint64_t now = loop_now(w->loop), at = now + (why == POOL_WAITS ? POOL_NEXT_MS : POOL_SETTLE_MS);
 
     if (p == NULL || p->nrows == 0)
         return;
-    if (failed)
+    if (why == POOL_FAILED)
         p->not_before_ms = now + POOL_AGAIN_MS;
     timer_set(p->timer, (at > p->not_before_ms ? at : p->not_before_ms) - now);
 }
 
-/* The files of an image may be others by now: those that were made of the ones before are nobody's choice any more. */
+/* The files of an image may be others by now: those that were made of the ones before are nobody's choice any more.
+ */
 static void end_stale(struct warden *w, const struct row *r, struct span digest)
 {
     for (struct box *b = w->boxes; b != NULL; b = b->next)
@@ -161,7 +162,7 @@ bool pool_image(struct warden *w, struct frame *f)
     if (msg_end(&m) != 0 || !there || (digest.n > 0 && !box_digest_ok(digest)) || (r->image[0] && digest.n == 0)) {
         log_warn("no sandbox waits for who asks for one of image %s: there is no such image",
                  r->image[0] ? r->image : "host");
-        pool_look(w, true);
+        pool_look(w, POOL_FAILED);
         return true;
     }
     start(w, r, digest);
@@ -179,8 +180,10 @@ static void read_row(struct msg_in *m, struct row *r)
 {
     enum { MIB = 1024 * 1024 };
 
+    struct span image = msg_get_span(m, BOX_NAME_MAX);
+
     *r = (struct row){.image = ""};
-    (void)snprintf(r->image, sizeof(r->image), "%.*s", SPAN_FMT(msg_get_span(m, BOX_NAME_MAX)));
+    (void)snprintf(r->image, sizeof(r->image), "%.*s", SPAN_FMT(image));
     r->size = msg_get_u16(m);
     r->is.memory = or_usual(msg_get_u64(m), (uint64_t)BOX_MEMORY_MIB * MIB);
     r->is.pids = or_usual(msg_get_u64(m), BOX_PIDS);
@@ -234,13 +237,13 @@ void pool_told(struct warden *w, struct frame *f)
     }
     p->not_before_ms = 0;
     end_surplus(w);
-    pool_look(w, false);
+    pool_look(w, POOL_WAITS);
 }
 
 /* --- who asks ---------------------------------------------------------------------------- */
 
-/* In all that cannot be changed any more; who wants its limits held has one whose are. Whoever has a network is started
- * anew, as its listener is its own. */
+/* In all that cannot be changed any more; who wants its limits held has one whose are. Whoever has a network is
+ * started anew, as its listener is its own. */
 static bool is_like(const struct box *b, const struct box_order *o)
 {
     return b->waits && b->state == BOX_READY && o->is.lane.n == 0 && span_eq(b->is.image, o->is.image) &&
@@ -259,7 +262,7 @@ bool pool_claim(struct warden *w, uint64_t asker, const struct box_order *o)
     if (found == NULL)
         return false;
     box_claim(found, asker, o);
-    pool_look(w, false);
+    pool_look(w, POOL_ANY);
     return true;
 }
 

@@ -371,6 +371,8 @@ def operation(name, steps, words, prepares=None, holds=None, status=0):
                 if (step, who) in killed:
                     # Who stands still dies when it goes on: its files are read until then, and a fork made of them.
                     forked = ["twin"] if who == "shim" and done and name == "is_forked" else None
+                    # Who waits ends before it is given away, and then another one is started.
+                    forked = ["box"] if who == "shim" and step != DONE and name == "is_claimed" else forked
                     lab.wait_for("that no sandbox runs", lambda: w.running() in ([], forked))
                 if holds:
                     holds(w, done)

@@ -145,7 +145,8 @@ static void sandboxes_that_wait_are_read(void **state)
         {"[{ size: 33 }, { size: 32, pids: 9 }]", "at most 64"},
     };
     struct err e;
-    struct config *c = load("version: 1\npool: [{ size: 4 }, { image: node, size: 60, memory: 2GiB, pids: 9 }]\n", &e);
+    struct config *c =
+        load("version: 1\npool: [{ size: 4 }, { image: node, size: 60, memory: 2GiB, pids: 9 }]\n", &e);
     assert_non_null(c);
     assert_int_equal(c->npool, 2);
     assert_string_equal(c->pool[0].image, "");

@@ -1,4 +1,5 @@
-/* Sandboxes that wait for whoever asks for one: which are started, who gets one, and that nobody gets another's. G23 */
+/* Sandboxes that wait for whoever asks for one: which are started, who gets one, and that nobody gets another's. G23
+ */
 #include "tests/unit/warden/warden_world.h"
 
 #include <fcntl.h>
@@ -79,7 +80,8 @@ static uint64_t one_waits(int *fd)
     return id;
 }
 
-static void ask(const char *name, uint64_t desk, uint64_t generation, uint64_t pids, const char *digest, const char *lane)
+static void ask(const char *name, uint64_t desk, uint64_t generation, uint64_t pids, const char *digest,
+                const char *lane)
 {
     struct dynbuf b = fresh();
     wire_put_box(&b, &(struct wire_box){.name = span_str(name),
@@ -140,9 +142,9 @@ static void one_that_waits_is_nobody_s_and_then_as_if_it_had_just_been_started(v
     (void)msg_get_u16(&m);
     assert_int_equal(wire_get_box(&m, &x, false), 0);
     assert_true(span_eq(x.name, SPAN("box")) && span_eq(x.digest, SPAN(A_DIGEST)));
-    assert_int_equal(msg_get_u64(&m), 7);         /* the ledger's generation */
-    assert_true(msg_get_u64(&m) < 30000);         /* ms since it was claimed */
-    assert_in_range(msg_get_u64(&m), 1, 60000);   /* and until its time is over */
+    assert_int_equal(msg_get_u64(&m), 7);       /* the ledger's generation */
+    assert_true(msg_get_u64(&m) < 30000);       /* ms since it was claimed */
+    assert_in_range(msg_get_u64(&m), 1, 60000); /* and until its time is over */
     execute(2, "box", 60000, 6);
     struct dynbuf b = told(fd, &type, &run);
     assert_int_equal(type, TALK_RUN);
