@@ -38,12 +38,16 @@ def p(values, percent):
 
 
 class Control:
-    """One connection to the control socket, kept open."""
+    """A connection to the control socket: kept open, but for what is streamed, after which it is another one."""
 
     def __init__(self, state):
+        self.state = state
+        self.connect()
+
+    def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(600)
-        self.sock.connect(str(state / "control.sock"))
+        self.sock.connect(str(self.state / "control.sock"))
         self.file = self.sock.makefile("rb")
 
     def ask(self, method, path, body=None, kind="application/json"):
@@ -51,18 +55,24 @@ class Control:
         data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
         self.sock.sendall(f"{method} /api/v1/{path} HTTP/1.1\r\nHost: control\r\nContent-Type: {kind}\r\n"
                           f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
-        status, length, chunked = int(self.file.readline().split()[1]), 0, False
+        status, length, chunked, last = int(self.file.readline().split()[1]), 0, False, False
         while (line := self.file.readline().strip().lower()):
             length = int(line.split(b":")[1]) if line.startswith(b"content-length:") else length
+            last |= line == b"connection: close"
             chunked |= line == b"transfer-encoding: chunked"
-        if not chunked:
-            return status, self.file.read(length)
+        out = self.file.read(length) if not chunked else self.chunks()
+        if last:
+            self.sock.close()
+            self.connect()
+        return status, out
+
+    def chunks(self):
         out = b""
         while (size := int(self.file.readline(), 16)):
             out += self.file.read(size)
             self.file.readline()
         self.file.readline()
-        return status, out
+        return out
 
     def want(self, *words, status=(200, 201, 204), **more):
         got, out = self.ask(*words, **more)
