@@ -48,10 +48,14 @@ class Control:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(600)
         self.sock.connect(str(self.state / "control.sock"))
-        self.file = self.sock.makefile("rb")
+        self.file, self.used = self.sock.makefile("rb"), time.monotonic()
 
     def ask(self, method, path, body=None, kind="application/json"):
         """(status, bytes of the answer)"""
+        if time.monotonic() - self.used > 5:  # what is idle is closed
+            self.sock.close()
+            self.connect()
+        self.used = time.monotonic()
         data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
         self.sock.sendall(f"{method} /api/v1/{path} HTTP/1.1\r\nHost: control\r\nContent-Type: {kind}\r\n"
                           f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
@@ -67,12 +71,12 @@ class Control:
         return status, out
 
     def chunks(self):
-        out = b""
+        out = []
         while (size := int(self.file.readline(), 16)):
-            out += self.file.read(size)
+            out.append(self.file.read(size))
             self.file.readline()
         self.file.readline()
-        return out
+        return b"".join(out)
 
     def want(self, *words, status=(200, 201, 204), **more):
         got, out = self.ask(*words, **more)
