@@ -280,17 +280,42 @@ static int do_list(const struct file_order *o, const char *path)
 
 /* --- trees ------------------------------------------------------------------------ */
 
+/* Of a folder of small files each would be three pieces. */
+static struct {
+    size_t n;
+    uint8_t bytes[PIECE];
+} gathered;
+
+static int gather_end(void)
+{
+    size_t n = gathered.n;
+
+    gathered.n = 0;
+    return out(NULL, gathered.bytes, n);
+}
+
+static int gather(void *arg, const uint8_t *p, size_t n)
+{
+    if (n > sizeof(gathered.bytes) - gathered.n && gather_end() != 0)
+        return -1;
+    if (n >= sizeof(gathered.bytes))
+        return out(NULL, p, n);
+    memcpy(gathered.bytes + gathered.n, p, n);
+    gathered.n += n;
+    return 0;
+}
+
 static int do_pack(const struct file_order *o, const char *path)
 {
     static struct pack k;
     int dir = beneath_open(workspace.root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0, true);
 
-    k.put = out;
+    k.put = gather;
     k.most = o->most;
     if (dir < 0)
         return -1;
     if (pack_folder(&k, dir) == 0)
-        return 0;
+        return gather_end();
     int why = errno;
     (void)dprintf(STDERR_FILENO, "%s", k.m.name);
     errno = why;
