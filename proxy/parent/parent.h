@@ -29,7 +29,9 @@ struct running_job {
 struct running_box {
     int pid;
     uint64_t id, generation, lane; /* lane: 1, it has a listener of its own (programs/lanes.c) */
-    char name[64];
+    char name[64], tenant[EXTRAS_TENANT_MAX + 1];
+    uint64_t device[EXTRAS_DEVICES_MAX * EXTRAS_OF_POOL_MAX]; /* that it has (programs/extras.c) */
+    size_t ndevices;
     struct cgroup cgroup;
     int image; /* the folder of its image, held for it: its descriptor plus one; 0: the machine's own files */
     enum pause_way way; /* of its being paused; until it is, so many looks are left */

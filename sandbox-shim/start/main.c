@@ -5,12 +5,15 @@
  * process inside. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/file.h"
@@ -70,6 +73,16 @@ static int variables_read(int dir, struct plan *p)
     return rc;
 }
 
+/* What is mounted here nobody else sees, and it ends with the last process that does. */
+static int own_mounts(struct err *e)
+{
+    if (!getenv("COUNTERSIGN_UID") || (!getenv("COUNTERSIGN_IMAGE") && !getenv("COUNTERSIGN_MOUNTS")))
+        return 0;
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0
+               ? 0
+               : err_errno(e, "it can have no mounts of its own, which what it is to see needs");
+}
+
 /* The folder of an image that the parent found for it, and holds. */
 static int image_open(struct plan *p, struct err *e)
 {
@@ -80,8 +93,6 @@ static int image_open(struct plan *p, struct err *e)
     if (!where)
         return 0;
     dynbuf_init(&p->variables_of_image, VARIABLES_MAX);
-    if (shown && (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0))
-        return err_errno(e, "it can have no mounts of its own, and its image needs one");
     int dir = open(where, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     p->image = dir < 0 ? -1 : openat(dir, "root", PLACE);
     if (p->image >= 0 && (!shown || image_show(dir, p) == 0))
@@ -119,6 +130,70 @@ static int lane_open(struct plan *p, struct err *e)
                : 0;
 }
 
+/* The next line of *at, without its end; NULL: there is none. */
+static char *line_of(char **at)
+{
+    char *line = *at, *end = line ? strchr(line, '\n') : NULL;
+
+    if (!end)
+        return NULL;
+    *end = '\0';
+    *at = end + 1;
+    return line;
+}
+
+/* As an image: a place of its own in mounts of its own, which all of its mounts are seen at by who it will be. */
+static int place_show(struct plan_dir *d, const char *places, size_t i, struct err *e)
+{
+    char from[32], to[PATH_MAX];
+    int n = snprintf(to, sizeof(to), "%s/%zu", places, i), rc = -1;
+
+    (void)snprintf(from, sizeof(from), "/proc/self/fd/%d", d->fd);
+    if (n > 0 && (size_t)n < sizeof(to) && mkdir(to, 0755) == 0)
+        rc = mount(from, to, NULL, MS_BIND | MS_REC, NULL);
+    close(d->fd);
+    d->fd = rc == 0 ? open(to, PLACE) : -1; /* what lies on it now */
+    return d->fd >= 0 ? 0 : err_errno(e, "its mount %s cannot be shown to it", d->path);
+}
+
+static int places_make(const char *places, struct err *e)
+{
+    return (mkdir(places, 0755) == 0 || errno == EEXIST) &&
+                   mount("places", places, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=64k,mode=755") == 0
+               ? 0
+               : err_errno(e, "there is no place for its mounts");
+}
+
+/* "r PLACE DIRECTORY": what lies at that path itself, with no link on the way. */
+static int mount_open(struct plan *p, char *line, struct err *e)
+{
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    char *at = strncmp(line, "r /", 3) == 0 ? line + 2 : NULL, *path = at ? strchr(at, ' ') : NULL;
+
+    if (!path || p->nread == PLAN_READ_MAX)
+        return err_set(e, "its mounts cannot be understood");
+    *path++ = '\0';
+    struct plan_dir *d = &p->read[p->nread++];
+    (void)snprintf(d->path, sizeof(d->path), "%s", at);
+    d->fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    return d->fd >= 0 ? 0 : err_errno(e, "its mount %s cannot be had: %s", at, path);
+}
+
+/* What the parent gives it beside its limits. */
+static int extras_open(struct plan *p, struct err *e)
+{
+    char *mounts = getenv("COUNTERSIGN_MOUNTS"), *devices = getenv("COUNTERSIGN_DEVICES"), *line;
+    const char *places = getenv("COUNTERSIGN_PLACES"); /* of who will be another user */
+    int rc = mounts && places ? places_make(places, e) : 0;
+
+    while (rc == 0 && (line = line_of(&mounts)))
+        rc = mount_open(p, line, e) || (places && place_show(&p->read[p->nread - 1], places, p->nread - 1, e) != 0) ? -1
+                                                                                                                     : 0;
+    while (rc == 0 && p->ndevices < PLAN_DEVICES_MAX && (line = line_of(&devices)))
+        p->device[p->ndevices++] = line;
+    return rc;
+}
+
 int main(void)
 {
     static struct plan p;
@@ -130,9 +205,13 @@ int main(void)
 
     int found = plan_open_shim(&p, &e); /* this as well */
     if (found == 0)
+        found = own_mounts(&e);
+    if (found == 0)
         found = image_open(&p, &e);
     if (found == 0)
         found = lane_open(&p, &e);
+    if (found == 0)
+        found = extras_open(&p, &e);
     role_job_start("start-sandbox");
     if (found != 0)
         log_die("%s", e.text);

@@ -148,6 +148,11 @@ static void kinds_of_tasks_are_read_with_their_schemas(void **state)
         {"version: 1\nkind: a\ncommand: [wc]\ntimeout: 30s\ninput: none.json\noutput: any.json\n", "{}", "none.json"},
         {TASK "lanes: [x]\n", "{}", "lanes"},
         {TASK "limits: { memory: 1MiB }\n", "{}", "memory"},
+        {TASK "retries: 6\n", "{}", "retries"},
+        {TASK "lane: A\n", "{}", "a name here"},
+        {TASK "residency: ../eu\n", "{}", "a name here"},
+        {TASK "tenants: [acme, acme]\n", "{}", "there once"},
+        {TASK "tenants: ['a b']\n", "{}", "a tenant's name"},
     };
     struct wire_task t;
     struct err e;
@@ -165,6 +170,19 @@ static void kinds_of_tasks_are_read_with_their_schemas(void **state)
     config_free(&c);
     assert_null(load("version: 1\ntasks: [t.yaml, t.yaml]\n", &e));
     assert_non_null(strstr(e.text, "another file has this kind"));
+    put("a.yaml", TASK "tenants: [acme, beta]\nlane: build\nresidency: eu\nretries: 5\n");
+    put("b.yaml", TASK "tenants: beta\n");
+    assert_null(load("version: 1\ntasks: [a.yaml, b.yaml]\n", &e));
+    assert_non_null(strstr(e.text, "for the same tenants"));
+    c = load("version: 1\ntasks: [t.yaml, a.yaml]\n", &e); /* everybody's, and some tenants' own */
+    assert_true(c != NULL && c->ntasks == 2);
+    m = msg_in(dynbuf_span(&c->task[1]));
+    assert_int_equal(wire_get_task(&m, &t), 0);
+    assert_true(t.ntenants == 2 && task_is_of(&t, SPAN("beta")) && !task_is_of(&t, SPAN("bet")) && t.retries == 5);
+    assert_true(span_eq(t.lane, SPAN("build")) && span_eq(t.residency, SPAN("eu")));
+    config_free(&c);
+    take_away("a.yaml");
+    take_away("b.yaml");
     c = load("version: 1\ntasks: []\n", &e);
     assert_true(c != NULL && c->ntasks == 0);
     config_free(&c);
