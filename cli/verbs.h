@@ -152,6 +152,8 @@ int policy_show(const struct cli_call *c);
 int policy_rollback(const struct cli_call *c);
 int schema_check(const struct cli_call *c);
 int task_run(const struct cli_call *c);
+int mount_list(const struct cli_call *c);
+int mount_rm(const struct cli_call *c);
 int task_list(const struct cli_call *c);
 int task_running(const struct cli_call *c);
 int task_stop(const struct cli_call *c);

@@ -1,4 +1,5 @@
-/* countersign task run|list|running|cancel: what is run in a sandbox of its own, with a schema of what goes in and comes out */
+/* countersign task run|list|running|cancel: what is run in a sandbox of its own, with a schema of what goes in and
+ * comes out */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,14 @@
 #include "cli/verb.h"
 #include "common/file.h"
 
-enum { INPUT_MAX = 60 * 1024, BODY_MAX = 64 * 1024, RESULT_MAX = 64 * 1024 * 1024, ID_MAX = 63, NOT_BEGUN = 422, NO_RESULT = 502 };
+enum {
+    INPUT_MAX = 60 * 1024,
+    BODY_MAX = 64 * 1024,
+    RESULT_MAX = 64 * 1024 * 1024,
+    ID_MAX = 63,
+    NOT_BEGUN = 422,
+    NO_RESULT = 502
+};
 
 /* {"kind", "input"}: of what the file says, or standard input. */
 static int request(struct gateway_call *g, const struct cli_call *c, struct dynbuf *body)

@@ -105,7 +105,8 @@ int wire_get_extras(struct span bytes, struct wire_extras *x)
     x->residency = msg_get_span(&m, EXTRAS_NAME_MAX);
     x->nmounts = msg_get_u8(&m);
     x->ndevices = msg_get_u8(&m);
-    if (m.bad || x->tenant.n == 0 || (x->session.n != 0 && x->session.n != DIGEST_BYTES) || x->nmounts > EXTRAS_MOUNTS_MAX || x->ndevices > EXTRAS_DEVICES_MAX)
+    if (m.bad || x->tenant.n == 0 || (x->session.n != 0 && x->session.n != DIGEST_BYTES) ||
+        x->nmounts > EXTRAS_MOUNTS_MAX || x->ndevices > EXTRAS_DEVICES_MAX)
         return -1;
     for (size_t i = 0; i < x->nmounts; i++) {
         x->mount[i].name = msg_get_span(&m, EXTRAS_NAME_MAX);

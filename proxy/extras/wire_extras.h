@@ -1,18 +1,18 @@
-/* What a started sandbox has beside its limits: labels, directories, devices. The desk says it and the parent, which has
- * the configuration, gives it; the warden passes it on (wire_box, M_BOX) and looks at nothing of it. */
+/* What a started sandbox has beside its limits: labels, directories, devices. The desk says it and the parent, which
+ * has the configuration, gives it; the warden passes it on (wire_box, M_BOX) and looks at nothing of it. */
 #ifndef PROXY_EXTRAS_WIRE_EXTRAS_H
 #define PROXY_EXTRAS_WIRE_EXTRAS_H
 
 #include "common/msg.h"
 
 enum {
-    EXTRAS_NAME_MAX = 63,    /* bytes of each name */
+    EXTRAS_NAME_MAX = 63, /* bytes of each name */
     EXTRAS_TENANT_MAX = 64,
-    EXTRAS_AT_MAX = 255,     /* bytes of a place inside */
-    EXTRAS_MOUNTS_MAX = 8,   /* directories of one sandbox */
-    EXTRAS_DEVICES_MAX = 4,  /* pools that one sandbox takes from */
-    EXTRAS_OF_POOL_MAX = 8,  /* devices that it takes of one */
-    EXTRAS_BYTES_MAX = 768,  /* of all of it, as it is written: all sandboxes are in one list */
+    EXTRAS_AT_MAX = 255,    /* bytes of a place inside */
+    EXTRAS_MOUNTS_MAX = 8,  /* directories of one sandbox */
+    EXTRAS_DEVICES_MAX = 4, /* pools that one sandbox takes from */
+    EXTRAS_OF_POOL_MAX = 8, /* devices that it takes of one */
+    EXTRAS_BYTES_MAX = 768, /* of all of it, as it is written: all sandboxes are in one list */
 };
 
 struct extras_mount {

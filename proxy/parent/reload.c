@@ -50,7 +50,8 @@ static void differences(struct config *old, struct config *new, char list[PARENT
     needs(list, doors, "listeners");
     needs(list, advertise, "advertise");
     needs(list, strcmp(old->desk_address, new->desk_address) != 0, "desk");
-    needs(list, strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0 ||
+    needs(list,
+          strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0 ||
               strcmp(old->dock_mounts, new->dock_mounts) != 0,
           "e2b");
     needs(list,

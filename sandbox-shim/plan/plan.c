@@ -269,7 +269,8 @@ static void put_writable(struct plan *p)
     if (p->image > 0 && has_mnt(p)) /* in an image, no place for them can be made */
         put(p, "--perms", "0755", "--size", "65536", "--tmpfs", INSIDE_MNT, NULL);
     for (size_t i = 0; i < p->nread; i++)
-        put(p, "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path, NULL);
+        put(p, p->read[i].writes ? "--bind-fd" : "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path,
+            NULL);
     if (p->image > 0 && has_mnt(p))
         put(p, "--remount-ro", INSIDE_MNT, NULL);
     if (p->nwork == 0) {

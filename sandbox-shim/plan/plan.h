@@ -34,6 +34,7 @@ enum {
 struct plan_dir {
     char path[PATH_MAX]; /* outside; of what is read the place inside, the same unless the gateway gave it */
     int fd;              /* O_PATH */
+    bool writes;         /* of read: the sandbox may write it as well */
 };
 
 /* The same of who will be somebody else by then, whom no path leads there: all of it open. */

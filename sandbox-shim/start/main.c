@@ -5,15 +5,12 @@
  * process inside. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/file.h"
@@ -22,6 +19,7 @@
 #include "common/role/role.h"
 #include "proxy/msgs.h"
 #include "sandbox-shim/plan/bwrap.h"
+#include "sandbox-shim/start/mounts.h"
 #include "sandbox-shim/warden/wire_box.h"
 
 enum {
@@ -130,70 +128,6 @@ static int lane_open(struct plan *p, struct err *e)
                : 0;
 }
 
-/* The next line of *at, without its end; NULL: there is none. */
-static char *line_of(char **at)
-{
-    char *line = *at, *end = line ? strchr(line, '\n') : NULL;
-
-    if (!end)
-        return NULL;
-    *end = '\0';
-    *at = end + 1;
-    return line;
-}
-
-/* As an image: a place of its own in mounts of its own, which all of its mounts are seen at by who it will be. */
-static int place_show(struct plan_dir *d, const char *places, size_t i, struct err *e)
-{
-    char from[32], to[PATH_MAX];
-    int n = snprintf(to, sizeof(to), "%s/%zu", places, i), rc = -1;
-
-    (void)snprintf(from, sizeof(from), "/proc/self/fd/%d", d->fd);
-    if (n > 0 && (size_t)n < sizeof(to) && mkdir(to, 0755) == 0)
-        rc = mount(from, to, NULL, MS_BIND | MS_REC, NULL);
-    close(d->fd);
-    d->fd = rc == 0 ? open(to, PLACE) : -1; /* what lies on it now */
-    return d->fd >= 0 ? 0 : err_errno(e, "its mount %s cannot be shown to it", d->path);
-}
-
-static int places_make(const char *places, struct err *e)
-{
-    return (mkdir(places, 0755) == 0 || errno == EEXIST) &&
-                   mount("places", places, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=64k,mode=755") == 0
-               ? 0
-               : err_errno(e, "there is no place for its mounts");
-}
-
-/* "r PLACE DIRECTORY": what lies at that path itself, with no link on the way. */
-static int mount_open(struct plan *p, char *line, struct err *e)
-{
-    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
-    char *at = strncmp(line, "r /", 3) == 0 ? line + 2 : NULL, *path = at ? strchr(at, ' ') : NULL;
-
-    if (!path || p->nread == PLAN_READ_MAX)
-        return err_set(e, "its mounts cannot be understood");
-    *path++ = '\0';
-    struct plan_dir *d = &p->read[p->nread++];
-    (void)snprintf(d->path, sizeof(d->path), "%s", at);
-    d->fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-    return d->fd >= 0 ? 0 : err_errno(e, "its mount %s cannot be had: %s", at, path);
-}
-
-/* What the parent gives it beside its limits. */
-static int extras_open(struct plan *p, struct err *e)
-{
-    char *mounts = getenv("COUNTERSIGN_MOUNTS"), *devices = getenv("COUNTERSIGN_DEVICES"), *line;
-    const char *places = getenv("COUNTERSIGN_PLACES"); /* of who will be another user */
-    int rc = mounts && places ? places_make(places, e) : 0;
-
-    while (rc == 0 && (line = line_of(&mounts)))
-        rc = mount_open(p, line, e) || (places && place_show(&p->read[p->nread - 1], places, p->nread - 1, e) != 0) ? -1
-                                                                                                                     : 0;
-    while (rc == 0 && p->ndevices < PLAN_DEVICES_MAX && (line = line_of(&devices)))
-        p->device[p->ndevices++] = line;
-    return rc;
-}
-
 int main(void)
 {
     static struct plan p;
@@ -211,7 +145,7 @@ int main(void)
     if (found == 0)
         found = lane_open(&p, &e);
     if (found == 0)
-        found = extras_open(&p, &e);
+        found = mounts_open(&p, &e);
     role_job_start("start-sandbox");
     if (found != 0)
         log_die("%s", e.text);

@@ -328,12 +328,9 @@ void api_snapshot(struct exchange *x)
 
 void api_fork(struct exchange *x)
 {
-    struct member f[] = {{"name", JSON_STRING, false, NULL},
-                         {"session", JSON_STRING, false, NULL},
-                         {"limits", JSON_STRING, false, NULL},
-                         {"timeout", JSON_NUMBER, false, NULL},
-                         {"lane", JSON_STRING, false, NULL},
-                         {"mounts", JSON_ARRAY, false, NULL}};
+    struct member f[] = {{"name", JSON_STRING, false, NULL},   {"session", JSON_STRING, false, NULL},
+                         {"limits", JSON_STRING, false, NULL}, {"timeout", JSON_NUMBER, false, NULL},
+                         {"lane", JSON_STRING, false, NULL},   {"mounts", JSON_ARRAY, false, NULL}};
     struct snapping *v;
 
     if (body_members(x, f, 6) != 0 || api_started_name(x) != 0 || !(v = begin(x)))

@@ -16,10 +16,11 @@ int api_extras_give(struct exchange *x, struct starting *s, const struct wire_ex
     dynbuf_init(&b, EXTRAS_BYTES_MAX);
     wire_put_extras(&b, &all);
     if (!dynbuf_ok(&b) || wire_get_extras(dynbuf_span(&b), &read) != 0)
-        reply_problem(x, 400, "Bad request",
-                      "these mounts or devices are too many, or of no name: of each at most %d and %d, mounts lie below /mnt "
-                      "or /home/agent and apart from each other",
-                      EXTRAS_MOUNTS_MAX, EXTRAS_DEVICES_MAX);
+        reply_problem(
+            x, 400, "Bad request",
+            "these mounts or devices are too many, or of no name: of each at most %d and %d, mounts lie below /mnt "
+            "or /home/agent and apart from each other",
+            EXTRAS_MOUNTS_MAX, EXTRAS_DEVICES_MAX);
     else if (!(s->box.extras = arena_copy(&x->arena, dynbuf_span(&b))).p)
         reply_problem(x, 503, "Not possible now", "no memory");
     dynbuf_free(&b);

@@ -27,7 +27,7 @@ enum {
     PLACES =
         DESK_FOLLOWS - DESK_FOLLOWS / 4, /* of those for what is followed: the last are for who looks at a sandbox */
     FILE_S = 60,
-    MARGIN_S = 300, /* that its sandbox lives beyond its command, if nobody ends it */
+    MARGIN_S = 300,   /* that its sandbox lives beyond its command, if nobody ends it */
     SAFE_ATTEMPTS = 2 /* of one whose sandbox was lost before its command was ordered */
 };
 _Static_assert((int)BOX_NAME_MAX == (int)TASK_NAME_MAX, "an image's name is alike");
@@ -333,8 +333,8 @@ static void as_before(struct starting *s, const struct task_before *b)
 static int extras_take(struct exchange *x, struct task *t)
 {
     const struct wire_task *is = &t->kind->is;
-    struct wire_extras e = {.task = is->kind, .residency = is->residency, .nmounts = is->nmounts,
-                            .ndevices = is->ndevices};
+    struct wire_extras e = {
+        .task = is->kind, .residency = is->residency, .nmounts = is->nmounts, .ndevices = is->ndevices};
 
     memcpy(e.mount, is->mount, sizeof(e.mount));
     memcpy(e.device, is->device, sizeof(e.device));
@@ -443,9 +443,10 @@ void api_task_run(struct exchange *x)
     else if (!(t->input = input_text(x, f[1].value)).p)
         reply_problem(x, 503, "Not possible now", "no memory");
     else if (!(t->kind = kind_use(&x->desk->kinds, f[0].value->text, t->tenant)))
-        reply_problem(x, 404, "No such task",
-                      "there is no kind of task of this name for this tenant: `tasks:` of the configuration has those there "
-                      "are");
+        reply_problem(
+            x, 404, "No such task",
+            "there is no kind of task of this name for this tenant: `tasks:` of the configuration has those there "
+            "are");
     else
         task_go(x, t, f[3].value ? f[3].value->text : SPAN_NONE);
 }

@@ -93,8 +93,7 @@ static void put_message(struct dynbuf *b, const struct exchange *x, const struct
 /* Of what is too large nothing is kept, which a repetition is told. */
 bool task_keep(struct desk *d, struct span tenant, struct span bytes)
 {
-    struct dynbuf *b =
-        d->ledger && bytes.n <= TASK_BLOB_MAX ? chan_begin(d->ledger, M_BLOB_PUT, ++d->last_id) : NULL;
+    struct dynbuf *b = d->ledger && bytes.n <= TASK_BLOB_MAX ? chan_begin(d->ledger, M_BLOB_PUT, ++d->last_id) : NULL;
 
     if (!b)
         return false;

@@ -1,5 +1,6 @@
-/* The kinds of tasks that there are, the tasks that run, and an end for one of these: /api/v1/tasks, /api/v1/tasks/running
- * and /api/v1/tasks/ID/cancel; and what one left that did not fit, for operators: /api/v1/runs/ID/output. */
+/* The kinds of tasks that there are, the tasks that run, and an end for one of these: /api/v1/tasks,
+ * /api/v1/tasks/running and /api/v1/tasks/ID/cancel; and what one left that did not fit, for operators:
+ * /api/v1/runs/ID/output. */
 #include <stdio.h>
 
 #include "web-approval/route.h"
@@ -84,7 +85,8 @@ void api_task_cancel(struct exchange *x)
     if (body_members(x, NULL, 0) != 0)
         return;
     if (!t) {
-        reply_problem(x, 404, "No such task", "no task of this id runs: `countersign task running` lists those that do");
+        reply_problem(x, 404, "No such task",
+                      "no task of this id runs: `countersign task running` lists those that do");
         return;
     }
     if (t->ending) {

@@ -32,8 +32,8 @@ struct task {
     struct share share;
     struct chore chore;
     struct span input, result;
-    struct digest output; /* of the result, or of what was left in its place */
-    bool has_output, kept; /* kept: the ledger has it, for operators alone */
+    struct digest output;   /* of the result, or of what was left in its place */
+    bool has_output, kept;  /* kept: the ledger has it, for operators alone */
     const char *error, *of; /* of: what broke its schema */
     unsigned how, code;     /* of its command */
     bool written, gone;     /* gone: its sandbox has ended, and nothing of it is left */

@@ -15,7 +15,15 @@ enum { CONFIG_ARGS = 32 };                                   /* of a program, it
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
 enum { CONFIG_DOCK_LANES = 4096 };                           /* bytes of them, with their tenants */
 enum { CONFIG_UIDS = 612 };                                  /* user ids from uid_base on */
-enum { CONFIG_DOCK_MOUNTS = 8192, CONFIG_MOUNTS = 16, CONFIG_POOLS = 8, CONFIG_NODES = 32, CONFIG_WITH = 8, CONFIG_TENANTS = 16, CONFIG_NODE = 128 };
+enum {
+    CONFIG_DOCK_MOUNTS = 8192,
+    CONFIG_MOUNTS = 16,
+    CONFIG_POOLS = 8,
+    CONFIG_NODES = 32,
+    CONFIG_WITH = 8,
+    CONFIG_TENANTS = 16,
+    CONFIG_NODE = 128
+};
 
 enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
 
@@ -49,9 +57,11 @@ struct config_whose {
     size_t n;
 };
 
-/* A directory that sandboxes may read. */
+/* A directory of this machine that sandboxes may read, or (path empty) one that is kept for them. */
 struct config_mount {
     char name[CONFIG_NAME], path[CONFIG_PATH];
+    uint64_t size;   /* bytes of what is kept */
+    bool of_session; /* and each session has one of its own */
     struct config_whose whose;
 };
 
@@ -84,7 +94,7 @@ struct config {
     struct config_pool pool[CONFIG_POOLS];
     size_t nmounts, npools;
     char dock_mounts[CONFIG_DOCK_MOUNTS]; /* of what the dock starts: "TENANT NAME PLACE\n" each */
-    struct digest text; /* of the file, as it was read */
+    struct digest text;                   /* of the file, as it was read */
     enum log_level log_level;
     enum log_form log_form;
     char log_trace[CONFIG_NAME]; /* a sandbox; empty: none */

@@ -11,6 +11,7 @@
 struct row_mount {
     const struct node *at;
     struct item name, path, dock;
+    struct number size, share;
     struct items tenants;
 };
 struct row_pool {
@@ -20,9 +21,15 @@ struct row_pool {
     struct number most;
 };
 
+enum { SHARE_SESSION = 0, SHARE_TENANT };
+static const struct choice shares[] = {{"session", SHARE_SESSION}, {"tenant", SHARE_TENANT}, {NULL, 0}};
 static const struct key mount_keys[] = {
     {"name", KEY_TEXT, AT(row_mount, name), KEY_NEEDED, .help = "what it is asked for by"},
-    {"path", KEY_TEXT, AT(row_mount, path), KEY_NEEDED, .help = "a directory of this machine, which is read and no more"},
+    {"path", KEY_TEXT, AT(row_mount, path), 0, .help = "a directory of this machine, which is read and no more"},
+    {"size", KEY_SIZE, AT(row_mount, size), 0, .lo = UINT64_C(16) << 20, .hi = UINT64_C(1) << 44,
+     .help = "bytes of one that is kept for sandboxes, which write there and outlive none of it"},
+    {"share", KEY_ONE_OF, AT(row_mount, share), 0, .choices = shares,
+     .help = "session: each has one of its own; or tenant: all of a tenant's sandboxes have the same"},
     {"tenants", KEY_TEXTS, AT(row_mount, tenants), KEY_NEEDED, .help = "whose sandboxes may have it"},
     {"dock", KEY_TEXT, AT(row_mount, dock), 0, .help = "where it is in every sandbox that these start through e2b:"},
     {.type = KEY_END}};
@@ -32,7 +39,8 @@ static const struct key pool_keys[] = {
     {"nodes", KEY_TEXTS, AT(row_pool, nodes), KEY_NEEDED, .help = "device nodes, each of one sandbox at a time"},
     {"with", KEY_TEXTS, AT(row_pool, with), 0, .help = "device nodes that everybody has who has one of these"},
     {"tenants", KEY_TEXTS, AT(row_pool, tenants), KEY_NEEDED, .help = "whose tasks may have them"},
-    {"most", KEY_COUNT, AT(row_pool, most), 0, .lo = 1, .hi = CONFIG_NODES, .help = "of one tenant at a time; else all"},
+    {"most", KEY_COUNT, AT(row_pool, most), 0, .lo = 1, .hi = CONFIG_NODES,
+     .help = "of one tenant at a time; else all"},
     {.type = KEY_END}};
 const struct table config_pool_table = {"devices", sizeof(struct row_pool), pool_keys};
 
@@ -93,7 +101,8 @@ static void take_dock(struct loader *l, const struct item *it, const struct conf
         load_problem(l, it->at, "C026", "a place inside is below /mnt or /home/agent, of plain names");
     for (size_t i = 0; i < m->whose.n && !l->failed; i++) {
         size_t n = strlen(c->dock_mounts), room = sizeof(c->dock_mounts) - n;
-        int more = snprintf(c->dock_mounts + n, room, "%s %s %.*s\n", m->whose.tenant[i], m->name, SPAN_FMT(it->text));
+        int more =
+            snprintf(c->dock_mounts + n, room, "%s %s %.*s\n", m->whose.tenant[i], m->name, SPAN_FMT(it->text));
         if (more < 0 || (size_t)more >= room)
             load_problem(l, it->at, "C025", "these are too many: at most %d bytes of names", CONFIG_DOCK_MOUNTS - 1);
     }
@@ -104,7 +113,13 @@ static void take_mount(struct loader *l, const struct row_mount *r, struct confi
     struct config_mount *m = &c->mount[c->nmounts];
 
     take_name(l, &r->name, m->name);
-    take_directory(l, &r->path, m->path);
+    if ((r->path.at != NULL) == (r->size.at != NULL) || (r->share.at != NULL && r->path.at != NULL))
+        load_problem(l, r->at, "C026",
+                     "a mount has either path:, what is there already, or size: of what is kept for it");
+    if (r->path.at != NULL)
+        take_directory(l, &r->path, m->path);
+    m->size = r->size.v;
+    m->of_session = r->share.v == SHARE_SESSION;
     take_whose(l, &r->tenants, &m->whose);
     if (r->dock.at != NULL)
         take_dock(l, &r->dock, m, c);
@@ -163,7 +178,7 @@ int config_mounts_apart(const struct config *c, struct err *e)
     const char *state = realpath(c->state_dir, real) != NULL ? real : c->state_dir;
 
     for (size_t i = 0; i < c->nmounts; i++)
-        if (within(c->mount[i].path, state) || within(state, c->mount[i].path))
+        if (c->mount[i].path[0] != '\0' && (within(c->mount[i].path, state) || within(state, c->mount[i].path)))
             return err_set(e, "mounts: %s is %s, which overlaps the state directory %s: no sandbox may look in there",
                            c->mount[i].name, c->mount[i].path, c->state_dir);
     return 0;

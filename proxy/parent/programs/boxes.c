@@ -59,8 +59,8 @@ static void tell(struct parent *p, uint16_t type, uint64_t id, unsigned version,
 }
 
 /* lane: where its listener is, if it has one. */
-static int start_box(struct parent *p, const struct running_box *b, char *image, const char *lane, struct box_gives *g,
-                     int fd)
+static int start_box(struct parent *p, const struct running_box *b, char *image, const char *lane,
+                     struct box_gives *g, int fd)
 {
     unsigned user = user_of(p, b);
     char uid[64], gid[64], listener[CONFIG_PATH + 32], trust[CONFIG_PATH + 32], places[CONFIG_PATH + 32];
@@ -94,11 +94,12 @@ static int start_box(struct parent *p, const struct running_box *b, char *image,
     return pid;
 }
 
-static void let_image_go(struct running_box *b)
+static void let_go(struct running_box *b)
 {
     if (b->image > 0)
         close(b->image - 1);
     b->image = 0;
+    parent_extras_end(b);
 }
 
 static const char *begin(struct parent *p, struct running_box *b, const struct cgroup_amounts *a, bool strict,
@@ -110,7 +111,7 @@ static const char *begin(struct parent *p, struct running_box *b, const struct c
     const size_t at = sizeof("COUNTERSIGN_IMAGE=") - 1;
     const char *why = parent_image_hold(p, digest, &b->image, image + at, sizeof(image) - at);
     if (why == NULL)
-        why = parent_extras_give(p, b, extras, &gives);
+        why = parent_extras_give(p, b, extras, strict, &gives);
     if (why != NULL)
         return why;
     prefix_of(p, prefix);
@@ -165,7 +166,7 @@ void parent_box_start(struct parent *p, struct frame *f)
         why = b ? begin(p, b, &a, strict, digest, extras, fd) : "too many sandboxes run";
     }
     if (why != NULL && b != NULL) {
-        let_image_go(b);
+        let_go(b);
         b->lane = 0;
         b->id = 0;
     }
@@ -209,7 +210,7 @@ static void rest(void *arg)
             continue;
         }
         tell(p, M_BOX_GONE, b->id, 0, NULL);
-        let_image_go(b);
+        let_go(b);
         *b = (struct running_box){0};
     }
     if (!left)

@@ -12,6 +12,9 @@ struct box_gives {
 };
 
 /* Of wire_extras: what b may have, which holds its devices from now on, until its place is free. Why not, or NULL. */
-const char *parent_extras_give(struct parent *p, struct running_box *b, struct span extras, struct box_gives *g);
+const char *parent_extras_give(struct parent *p, struct running_box *b, struct span extras, bool strict,
+                               struct box_gives *g);
+/* Nothing of it is left, or it was not started. */
+void parent_extras_end(struct running_box *b);
 
 #endif

@@ -116,6 +116,60 @@ def what_leads_into_the_state_directory_is_no_mount(lab):
     nothing_is_left(gw)
 
 
+def loops(gw):
+    """Devices and mounts of what this gateway keeps: in no process's mounts but those of its sandboxes."""
+    found = [p for p in pathlib.Path("/sys/block").glob("loop*/loop/backing_file") if str(gw.state) in p.read_text()]
+    return found + [line for line in pathlib.Path("/proc/self/mounts").read_text().splitlines() if str(gw.state) in line]
+
+
+@both
+def a_kept_directory_outlives_its_sandboxes_and_is_nobody_elses(lab, ordinary):
+    """Shared by a session's or a tenant's sandboxes at once; what is killed leaves no mount and no device."""
+    gw = gateway(lab, "mounts:\n"
+                      "  - { name: cache, size: 32MiB, share: tenant, tenants: [default] }\n"
+                      "  - { name: work, size: 16MiB, tenants: [default, acme] }\n"
+                      f"tasks: [{kind(lab, 'seen', 'ls /mnt/w > /dev/null && echo [] > $COUNTERSIGN_TASK_RESULT; test ! -e /mnt/w/mine', mounts={'work': '/mnt/w'})}]\n",
+                 ordinary)
+    mounts = ("--mount", "cache:/home/agent/.cache", "--mount", "work:/mnt/w")
+    if ordinary:
+        done = gw.cli("sandbox", "start", "box", "--limits", "strict", *mounts)
+        assert done.rc != 0, done.both
+    start(gw, "box", "--session", "one", *mounts)
+    shell(gw, "box", "echo first > /home/agent/.cache/f && mkdir /mnt/w/d && echo mine > /mnt/w/mine && ln -s / /mnt/w/out && "
+                     "test $(stat -c %u /mnt/w/mine) = 1000 && ! ls /mnt/w/out/mnt/nothing")
+    start(gw, "two", "--session", "one", *mounts)
+    start(gw, "three", "--session", "other", *mounts)
+    shell(gw, "two", "cat /mnt/w/mine && echo second >> /home/agent/.cache/f && rm -r /mnt/w/d")  # as its own, at the same time
+    shell(gw, "box", "test ! -e /mnt/w/d && grep second /home/agent/.cache/f")
+    shell(gw, "three", "test ! -e /mnt/w/mine && grep first /home/agent/.cache/f")
+    if not ordinary:
+        shell(gw, "box", "! dd if=/dev/zero of=/mnt/w/large bs=1M count=32 2>/dev/null; test $(stat -c %s /mnt/w/large) -lt 20000000; rm /mnt/w/large")
+    assert gw.cli_json("sandbox", "snapshot", "box")["bytes"] == 0  # no checkpoint has it
+    assert b"work@default@" in gw.cli("mount", "list", rc=0).out
+    assert b"a sandbox has cache@default" in gw.cli("mount", "rm", "cache@default", rc=1).err
+    status, answer = gw.control("POST", "/api/v1/tasks", {"kind": "seen", "tenant": "acme", "input": {}})
+    assert (status, answer["result"]) == (200, []), answer  # of the same name, and another tenant's
+    for name in ("box", "two"):
+        gw.cli("sandbox", "destroy", name, rc=0)
+    gw.kill("warden")
+    lab.wait_for("its end", lambda: gw.cli("sandbox", "started").rc == 0 and gw.cli_json("sandbox", "started")["started"] == [])
+    nothing_is_left(gw)
+    lab.wait_for("no device and no mount", lambda: not loops(gw))
+    start(gw, "four", "--session", "one", *mounts)
+    assert shell(gw, "four", "cat /mnt/w/mine /home/agent/.cache/f").out == b"mine\nfirst\nsecond\n"
+    gw.cli("sandbox", "destroy", "four", rc=0)
+    nothing_is_left(gw)
+    lab.wait_for("no device and no mount", lambda: not loops(gw))
+    gw.cli("mount", "rm", "cache@default", rc=0)
+    assert b"cache@default" not in gw.cli("mount", "list", rc=0).out
+    assert b"no directory none@default" in gw.cli("mount", "rm", "none@default", rc=1).err
+    assert b"no kept directory" in gw.cli("mount", "rm", "../store", rc=1).err
+    start(gw, "five", "--session", "one", *mounts)
+    shell(gw, "five", "test ! -e /home/agent/.cache/f && cat /mnt/w/mine")
+    gw.cli("sandbox", "destroy", "five", rc=0)
+    nothing_is_left(gw)
+
+
 @both
 def a_device_is_one_sandboxs_until_nothing_of_it_is_left(lab, ordinary):
     nodes = free_nodes()

@@ -393,7 +393,8 @@ static void a_device_is_one_sandbox_s_until_nothing_of_it_is_left(void **state)
                                              .most = 2,
                                              .whose = {.tenant = {"acme", "beta"}, .n = 2}}},
                                    .npools = 1};
-    struct wire_extras one = {.tenant = SPAN("acme"), .device = {{SPAN("gpu"), 1}}, .ndevices = 1}, other = one, two = one;
+    struct wire_extras one = {.tenant = SPAN("acme"), .device = {{SPAN("gpu"), 1}}, .ndevices = 1}, other = one,
+                       two = one;
     other.tenant = SPAN("beta");
     two.device[0].count = 2;
     parent = (struct parent){.config = &config, .boot = "boot", .uid_base = 62000};
@@ -430,17 +431,19 @@ static void a_device_is_one_sandbox_s_until_nothing_of_it_is_left(void **state)
 
 static void a_directory_is_its_tenants(void **state)
 {
-    static struct config config = {.state_dir = "/state",
-                                   .mount = {{.name = "rules", .path = "/srv/r", .whose = {.tenant = {"acme"}, .n = 1}}},
-                                   .nmounts = 1};
+    static struct config config = {
+        .state_dir = "/state",
+        .mount = {{.name = "rules", .path = "/srv/r", .whose = {.tenant = {"acme"}, .n = 1}}},
+        .nmounts = 1};
     struct wire_extras x = {.tenant = SPAN("acme"), .mount = {{SPAN("rules"), SPAN("/mnt/r")}}, .nmounts = 1};
     parent = (struct parent){.config = &config, .boot = "boot", .uid_base = 62000};
     dynbuf_init(&said, 4096);
     started = 0;
     assert_int_equal(asked_with(1, &x), M_BOX_STARTED);
     assert_string_equal(mounts_said, "r /mnt/r /srv/r\n");
-    static const char *const bad[] = {"/mnt", "/mnt/", "/mnt/../etc", "/mnt/a//b", "/etc/x", "/mnt/a b", "/mnt/a\nr /mnt/b /",
-                                      "mnt/a", "/home/agent/", "/home/agent/..", "/workspace/x"};
+    static const char *const bad[] = {"/mnt",         "/mnt/",          "/mnt/../etc",        "/mnt/a//b",
+                                      "/etc/x",       "/mnt/a b",       "/mnt/a\nr /mnt/b /", "mnt/a",
+                                      "/home/agent/", "/home/agent/..", "/workspace/x"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         x.mount[0].at = span_str(bad[i]);
         assert_int_equal(asked_with(2, &x), M_BOX_NONE);

@@ -170,19 +170,6 @@ static void kinds_of_tasks_are_read_with_their_schemas(void **state)
     config_free(&c);
     assert_null(load("version: 1\ntasks: [t.yaml, t.yaml]\n", &e));
     assert_non_null(strstr(e.text, "another file has this kind"));
-    put("a.yaml", TASK "tenants: [acme, beta]\nlane: build\nresidency: eu\nretries: 5\n");
-    put("b.yaml", TASK "tenants: beta\n");
-    assert_null(load("version: 1\ntasks: [a.yaml, b.yaml]\n", &e));
-    assert_non_null(strstr(e.text, "for the same tenants"));
-    c = load("version: 1\ntasks: [t.yaml, a.yaml]\n", &e); /* everybody's, and some tenants' own */
-    assert_true(c != NULL && c->ntasks == 2);
-    m = msg_in(dynbuf_span(&c->task[1]));
-    assert_int_equal(wire_get_task(&m, &t), 0);
-    assert_true(t.ntenants == 2 && task_is_of(&t, SPAN("beta")) && !task_is_of(&t, SPAN("bet")) && t.retries == 5);
-    assert_true(span_eq(t.lane, SPAN("build")) && span_eq(t.residency, SPAN("eu")));
-    config_free(&c);
-    take_away("a.yaml");
-    take_away("b.yaml");
     c = load("version: 1\ntasks: []\n", &e);
     assert_true(c != NULL && c->ntasks == 0);
     config_free(&c);
@@ -194,6 +181,29 @@ static void kinds_of_tasks_are_read_with_their_schemas(void **state)
     }
     take_away("t.yaml");
     assert_null(load("version: 1\ntasks: [t.yaml]\n", &e));
+    take_away("any.json");
+}
+
+static void a_kind_of_task_is_everybodys_or_some_tenants_own(void **state)
+{
+    struct wire_task t;
+    struct err e;
+    put("t.yaml", TASK);
+    put("any.json", "{}");
+    put("a.yaml", TASK "tenants: [acme, beta]\nlane: build\nresidency: eu\nretries: 5\n");
+    put("b.yaml", TASK "tenants: beta\n");
+    assert_null(load("version: 1\ntasks: [a.yaml, b.yaml]\n", &e));
+    assert_non_null(strstr(e.text, "for the same tenants"));
+    struct config *c = load("version: 1\ntasks: [t.yaml, a.yaml]\n", &e); /* everybody's, and some tenants' own */
+    assert_true(c != NULL && c->ntasks == 2);
+    struct msg_in m = msg_in(dynbuf_span(&c->task[1]));
+    assert_int_equal(wire_get_task(&m, &t), 0);
+    assert_true(t.ntenants == 2 && task_is_of(&t, SPAN("beta")) && !task_is_of(&t, SPAN("bet")) && t.retries == 5);
+    assert_true(span_eq(t.lane, SPAN("build")) && span_eq(t.residency, SPAN("eu")));
+    config_free(&c);
+    take_away("a.yaml");
+    take_away("b.yaml");
+    take_away("t.yaml");
     take_away("any.json");
 }
 
@@ -420,6 +430,7 @@ int main(void)
         cmocka_unit_test(defaults_hold_where_nothing_is_said),
         cmocka_unit_test(values_are_taken),
         cmocka_unit_test(kinds_of_tasks_are_read_with_their_schemas),
+        cmocka_unit_test(a_kind_of_task_is_everybodys_or_some_tenants_own),
         cmocka_unit_test(the_master_key_is_in_one_of_three_places),
         cmocka_unit_test(every_way_in_is_taken),
         cmocka_unit_test(as_many_as_there_may_be),
