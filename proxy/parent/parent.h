@@ -122,16 +122,15 @@ int parent_spawn(struct parent *p, struct child *c) MUSTCHECK;
  * ours). Its pid, or -1. */
 int parent_execute(struct parent *p, const char *name, int fd, char *const envp[],
                    const struct cgroup *into) MUSTCHECK;
-/* The same, in the folder dir (-1: where we are). */
-int parent_execute_in(struct parent *p, int dir, const char *name, int fd, char *const envp[],
+int parent_execute_in(struct parent *p, int dir /* -1: where we are */, const char *name, int fd, char *const envp[],
                       const struct cgroup *into) MUSTCHECK;
 /* programs/jobs.c: what the fetcher asks for; a job that died: was it one? All, when fetcher or gateway ends. */
 void parent_job_start(struct parent *p, struct child *fetcher, struct frame *f);
 void parent_job_end(struct parent *p, struct frame *f);
 bool parent_job_died(struct parent *p, int pid);
 void parent_jobs_end(struct parent *p);
-/* programs/boxes.c: what the warden asks for; a sandbox that died: was it one? All, when the warden or the gateway
- * ends; what an earlier gateway on this state directory left behind. */
+/* programs/boxes.c: what the warden asks for; a sandbox that died: was it one? All, when warden or gateway ends; what
+ * an earlier gateway on this state directory left behind. */
 void parent_box_start(struct parent *p, struct frame *f);
 void parent_box_end(struct parent *p, struct frame *f);
 bool parent_box_died(struct parent *p, int pid);

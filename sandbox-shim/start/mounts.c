@@ -100,6 +100,7 @@ int mounts_open(struct plan *p, struct err *e)
     while (rc == 0 && (line = line_of(&mounts)))
         rc = mount_open(p, line, places, e);
     while (rc == 0 && p->ndevices < PLAN_DEVICES_MAX && (line = line_of(&devices)))
-        p->device[p->ndevices++] = line;
+        if (!(p->device[p->ndevices++] = strdup(line))) /* the environment does not stay */
+            rc = err_set(e, "there is no memory for its devices");
     return rc;
 }

@@ -17,7 +17,8 @@ struct row_task {
     struct number version, timeout, retries;
     struct item kind, image, lane, residency, input, output;
     struct items command, tenants;
-    struct list mounts, devices; /* struct pair */
+    struct list mounts; /* struct pair */
+    struct items devices;
     struct row_limits limits;
 };
 
@@ -47,7 +48,7 @@ static const struct key task_keys[] = {
     {"retries", KEY_COUNT, AT(row_task, retries), 0, .hi = TASK_RETRIES_MAX,
      .help = "how often it begins anew that has no result, whatever its command did"},
     {"mounts", KEY_PAIRS, AT(row_task, mounts), KEY_SINGLE, .help = "where each of these is in its sandbox"},
-    {"devices", KEY_PAIRS, AT(row_task, devices), KEY_SINGLE, .help = "how many devices of these pools it has"},
+    {"devices", KEY_TEXTS, AT(row_task, devices), 0, .help = "of which pools it has one each; named twice: two"},
     {"limits", KEY_MAP, AT(row_task, limits), 0, .table = &limits_table, .help = "of its sandbox"},
     {"input", KEY_TEXT, AT(row_task, input), KEY_NEEDED, .help = "a file with the JSON Schema of its input"},
     {"output", KEY_TEXT, AT(row_task, output), KEY_NEEDED, .help = "a file with the JSON Schema of its result"},
@@ -124,19 +125,21 @@ static void take_mounts(struct loader *l, const struct list *rows, const struct 
     }
 }
 
-static void take_devices(struct loader *l, const struct list *rows, const struct config *c, struct wire_task *t)
+static void take_devices(struct loader *l, const struct items *pools, const struct config *c, struct wire_task *t)
 {
-    uint64_t count = 0;
-
-    if (rows->n > EXTRAS_DEVICES_MAX)
-        load_problem(l, rows->at, "C025", "at most %d pools of devices", EXTRAS_DEVICES_MAX);
-    for (size_t i = 0; i < rows->n && !l->failed; i++) {
-        const struct pair *r = (const struct pair *)rows->v + i;
-        if (config_pool(c, r->name.text) == NULL)
-            load_problem(l, r->at, "C025", "`devices:` of the configuration has none of this name");
-        else if (r->values.n != 1 || span_u64(r->values.v[0].text, EXTRAS_OF_POOL_MAX, &count) != 0 || count == 0)
-            load_problem(l, r->at, "C025", "of each pool it has 1 to %d devices", EXTRAS_OF_POOL_MAX);
-        t->device[t->ndevices++] = (struct extras_device){r->name.text, (unsigned)count};
+    for (size_t i = 0; i < pools->n && !l->failed; i++) {
+        const struct item *it = &pools->v[i];
+        size_t k = 0;
+        while (k < t->ndevices && !span_eq(t->device[k].pool, it->text))
+            k++;
+        if (config_pool(c, it->text) == NULL)
+            load_problem(l, it->at, "C025", "`devices:` of the configuration has none of this name");
+        else if (k == EXTRAS_DEVICES_MAX || t->device[k].count == EXTRAS_OF_POOL_MAX)
+            load_problem(l, it->at, "C025", "at most %d devices of each of %d pools", EXTRAS_OF_POOL_MAX,
+                         EXTRAS_DEVICES_MAX);
+        else
+            t->device[k] = (struct extras_device){it->text, t->device[k].count + 1};
+        t->ndevices += !l->failed && k == t->ndevices;
     }
 }
 

@@ -207,6 +207,57 @@ static void a_kind_of_task_is_everybodys_or_some_tenants_own(void **state)
     take_away("any.json");
 }
 
+static void mounts_and_devices_are_somebodys(void **state)
+{
+    static const struct {
+        const char *text, *said;
+    } bad[] = {
+        {"mounts: [{ name: r, path: /usr }]\n", "tenants"},
+        {"mounts: [{ name: r, path: /usr, size: 16MiB, tenants: [a] }]\n", "either path:"},
+        {"mounts: [{ name: r, tenants: [a] }]\n", "either path:"},
+        {"mounts: [{ name: r, size: 1MiB, tenants: [a] }]\n", "size"},
+        {"mounts: [{ name: r, path: /usr, share: tenant, tenants: [a] }]\n", "either path:"},
+        {"mounts: [{ name: R, path: /usr, tenants: [a] }]\n", "a name here"},
+        {"mounts: [{ name: r, path: /usr/../etc, tenants: [a] }]\n", "without . and .."},
+        {"mounts: [{ name: r, path: /no/where, tenants: [a] }]\n", "cannot be found"},
+        {"mounts: [{ name: r, path: /bin, tenants: [a] }]\n", "leads elsewhere"},
+        {"mounts: [{ name: r, path: /usr, tenants: [a], dock: /etc/r }]\n", "below /mnt"},
+        {"mounts: [{ name: r, path: /usr, tenants: [a] }, { name: r, path: /var, tenants: [a] }]\n", "another mount"},
+        {"mounts: [{ name: r, path: /tmp, tenants: [a] }]\n", "overlaps the state directory"},
+        {"devices: [{ name: g, nodes: [/dev/null] }]\n", "tenants"},
+        {"devices: [{ name: g, nodes: [/etc/passwd], tenants: [a] }]\n", "below /dev"},
+        {"devices: [{ name: g, nodes: [/dev/../etc/x], tenants: [a] }]\n", "below /dev"},
+        {"devices: [{ name: g, nodes: [/dev/null], tenants: [a] }, { name: g, nodes: [/dev/null], tenants: [a] }]\n",
+         "another pool"},
+        {"tasks: [t.yaml]\n", "has none of this name"},
+    };
+    struct wire_task t;
+    struct err e;
+    char text[1024];
+    put("any.json", "{}");
+    put("t.yaml", TASK "mounts: { r: /mnt/r }\ndevices: [g, g]\n");
+    struct config *c =
+        load("version: 1\nmounts: [{ name: r, path: /usr, tenants: [a, b], dock: /mnt/r }, { name: k, size: 1GiB, "
+             "tenants: [a] }]\ndevices: [{ name: g, nodes: [/dev/null], tenants: [a], most: 1 }]\ntasks: "
+             "[t.yaml]\n",
+             &e);
+    if (c == NULL)
+        fail_msg("%s", e.text);
+    assert_string_equal(c->dock_mounts, "a r /mnt/r\nb r /mnt/r\n");
+    assert_true(c->mount[1].of_session && c->mount[1].size == UINT64_C(1) << 30 && c->mount[1].path[0] == '\0');
+    struct msg_in m = msg_in(dynbuf_span(&c->task[0]));
+    assert_int_equal(wire_get_task(&m, &t), 0);
+    assert_true(t.nmounts == 1 && t.ndevices == 1 && t.device[0].count == 2);
+    config_free(&c);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        (void)snprintf(text, sizeof(text), "version: 1\n%s", bad[i].text);
+        if (load(text, &e) != NULL || strstr(e.text, bad[i].said) == NULL)
+            fail_msg("%s: %s", bad[i].text, e.text);
+    }
+    take_away("t.yaml");
+    take_away("any.json");
+}
+
 static void the_master_key_is_in_one_of_three_places(void **state)
 {
     struct err e;
@@ -431,6 +482,7 @@ int main(void)
         cmocka_unit_test(values_are_taken),
         cmocka_unit_test(kinds_of_tasks_are_read_with_their_schemas),
         cmocka_unit_test(a_kind_of_task_is_everybodys_or_some_tenants_own),
+        cmocka_unit_test(mounts_and_devices_are_somebodys),
         cmocka_unit_test(the_master_key_is_in_one_of_three_places),
         cmocka_unit_test(every_way_in_is_taken),
         cmocka_unit_test(as_many_as_there_may_be),
