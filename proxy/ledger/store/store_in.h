@@ -67,6 +67,7 @@ int audit_resume(struct store *s, struct err *e) MUSTCHECK;
 struct row {
     struct span id, sandbox, session, credential, host, by, channel, reason, boot;
     struct span grant; /* by which it was approved, in this operation */
+    const struct store_decision *decision; /* likewise: by a person */
     enum ticket_state state;
     struct wire_record record;
     struct digest digest, join, terms; /* terms all zero: none were kept */
