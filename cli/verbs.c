@@ -247,7 +247,10 @@ static const struct cli_option key_options[] = {
     {.name = "tenant", .arg = "NAME", .help = "whose sandboxes it sees, and who sees those it starts; default"},
     {.name = NULL}};
 static const struct cli_option operator_options[] = {
-    {.name = "group", .arg = "NAME", .help = "a group of theirs, which approvers: of a policy may name", .many = true},
+    {.name = "group",
+     .arg = "NAME",
+     .help = "a group of theirs, which approvers: of a policy may name",
+     .many = true},
     {.name = "uid", .arg = "N", .help = "the user of this machine that they are too"},
     {.name = NULL}};
 static const struct cli_option tenant_options[] = {

@@ -122,9 +122,21 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
 
 void wire_facts_digest(const struct wire_facts *f, struct digest *out)
 {
-    const struct span all[] = {SPAN("countersign facts 1"), f->ticket, f->effect, f->op,      f->resource,
-                               f->credential,               f->sandbox, f->method, f->scheme, f->host,
-                               f->path,                     f->query,  f->summary, f->facts_json, f->agent_reason};
+    const struct span all[] = {SPAN("countersign facts 1"),
+                               f->ticket,
+                               f->effect,
+                               f->op,
+                               f->resource,
+                               f->credential,
+                               f->sandbox,
+                               f->method,
+                               f->scheme,
+                               f->host,
+                               f->path,
+                               f->query,
+                               f->summary,
+                               f->facts_json,
+                               f->agent_reason};
     uint8_t port[2] = {(uint8_t)(f->port >> 8), (uint8_t)f->port};
     struct digest_ctx *d = digest_begin();
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -171,7 +171,7 @@ bool guard_link_use(struct guard *g, struct span token, uint64_t now, char opera
 const char *guard_link_of(const struct guard *g, struct span token, uint64_t now)
 {
     size_t i = link_at(g, token, now);
-    return i < GUARD_LINKS ? g->link[i].operator : NULL;
+    return i < GUARD_LINKS ? g->link[i].operator: NULL;
 }
 
 const struct session *guard_sign_in(struct guard *g, struct span token, uint64_t now,

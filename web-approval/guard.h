@@ -15,7 +15,7 @@ enum {
     GUARD_INVITE_MS = 24 * 60 * 60 * 1000, /* a person's first link, which they are sent */
     GUARD_SESSION_MS = 12 * 60 * 60 * 1000,
     GUARD_IDLE_MS = 60 * 60 * 1000, /* a person who does nothing for so long is signed out */
-    GUARD_ARM_MS = 500, /* a form comes back no sooner than this: nobody reads faster, a trick does */
+    GUARD_ARM_MS = 500,             /* a form comes back no sooner than this: nobody reads faster, a trick does */
     GUARD_MARK_TEXT = 80,
     GUARD_COOKIE_TEXT = 2 * ID_TEXT,
 };

@@ -67,7 +67,8 @@ static int of_person(struct gateway_call *g, const char *method, const char *nam
     return verb_ask(g, method, path, body, want);
 }
 
-static int finish(struct gateway_call *g, const struct cli_call *c, int rc, void (*print)(const struct gateway_call *))
+static int finish(struct gateway_call *g, const struct cli_call *c, int rc,
+                  void (*print)(const struct gateway_call *))
 {
     if (rc == CLI_OK && c->json && print)
         verb_print_answer(g);

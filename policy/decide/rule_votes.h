@@ -20,9 +20,9 @@ struct hold_sum {
     uint32_t credential, approver; /* IMG_NONE: none said */
     bool clash_credential, clash_approver, reason;
     uint64_t within_ms, inline_wait_ms;
-    struct ws_terms messages;  /* what all of them let be sent */
+    struct ws_terms messages;       /* what all of them let be sent */
     struct approval_terms approval; /* the strictest */
-    struct grant_terms grants; /* the narrowest */
+    struct grant_terms grants;      /* the narrowest */
     struct limited limited;
 };
 #define HOLD_SUM_NONE                                                                                                \

@@ -34,7 +34,8 @@ bool people_acted(struct exchange *x, struct frame *f)
     struct span why = msg_get_span(&m, WHY_MAX);
 
     if (msg_end(&m) != 0)
-        reply_problem(x, 503, "Not written", "the ledger did not answer: `countersign operator list` says what there is");
+        reply_problem(x, 503, "Not written",
+                      "the ledger did not answer: `countersign operator list` says what there is");
     else if (!ok)
         reply_problem(x, 409, "Not written", "%.*s", SPAN_FMT(why));
     return x->status == 0;
@@ -101,9 +102,8 @@ static void added(struct exchange *x, struct frame *f)
 
 void api_operator_add(struct exchange *x)
 {
-    struct member m[] = {{"name", JSON_STRING, true, NULL},
-                         {"groups", JSON_ARRAY, false, NULL},
-                         {"uid", JSON_NUMBER, false, NULL}};
+    struct member m[] = {
+        {"name", JSON_STRING, true, NULL}, {"groups", JSON_ARRAY, false, NULL}, {"uid", JSON_NUMBER, false, NULL}};
     struct person_act *a = arena_alloc(&x->arena, sizeof(*a));
     uint64_t uid = 0;
 

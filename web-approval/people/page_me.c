@@ -71,12 +71,13 @@ static void password_form(struct exchange *x)
     char mark[GUARD_MARK_TEXT + 1];
 
     guard_mark(x->session, "password", SPAN("me"), SPAN_NONE, x->now_ms, mark);
-    (void)dynbuf_addf(&x->out,
-                      "<section class=\"plain\" aria-labelledby=\"pw\">\n<h2 id=\"pw\">A password</h2>\n"
-                      "<p>At least %d characters; a few words are easy to remember. Whoever is signed in with your name, "
-                      "you here as well, signs in anew after it.</p>\n"
-                      "<form method=\"post\" action=\"/me/password\">\n<input type=\"hidden\" name=\"mark\" value=\"%s\">\n",
-                      PASSWORD_LEAST, mark);
+    (void)dynbuf_addf(
+        &x->out,
+        "<section class=\"plain\" aria-labelledby=\"pw\">\n<h2 id=\"pw\">A password</h2>\n"
+        "<p>At least %d characters; a few words are easy to remember. Whoever is signed in with your name, "
+        "you here as well, signs in anew after it.</p>\n"
+        "<form method=\"post\" action=\"/me/password\">\n<input type=\"hidden\" name=\"mark\" value=\"%s\">\n",
+        PASSWORD_LEAST, mark);
     if (must_say(x))
         PUT(x, "<label for=\"old\">The one of now</label>\n<input id=\"old\" name=\"old\" type=\"password\" "
                "autocomplete=\"current-password\" maxlength=\"256\" required>\n");
@@ -93,8 +94,9 @@ void page_me(struct exchange *x)
     PUT(x, "<section class=\"plain\" aria-labelledby=\"me\">\n<h1 id=\"me\">Who am I</h1>\n");
     facts(x);
     if (!x->who.person)
-        PUT(x, "<p class=\"note\">You are a user of the gateway's machine. <code>countersign operator add</code> makes "
-               "people of those who decide: with a name, groups, a password or passkeys.</p>\n");
+        PUT(x,
+            "<p class=\"note\">You are a user of the gateway's machine. <code>countersign operator add</code> makes "
+            "people of those who decide: with a name, groups, a password or passkeys.</p>\n");
     PUT(x, "</section>\n");
     if (x->who.person && !who_is_machine(x->session->operator))
         password_form(x);
@@ -156,9 +158,9 @@ void page_me_password(struct exchange *x)
     if (!x->who.person || who_is_machine(x->session->operator))
         reply_problem(x, 403, "Not set", "only people who have signed in by name have a password");
     else if (take_password(x, old, new, kept))
-        people_act(x,
-                   &(struct person_act){.what = ACT_PASSWORD, .name = span_str(x->operator), .password = span_str(kept)},
-                   changed);
+        people_act(
+            x, &(struct person_act){.what = ACT_PASSWORD, .name = span_str(x->operator), .password = span_str(kept)},
+            changed);
     wipe(old);
     wipe(new);
     wipe(x->body);

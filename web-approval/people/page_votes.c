@@ -104,7 +104,8 @@ static int decided_row(void *ctx, const struct vote_row *v)
     put_vote(w->x, v);
     if (v->facts.n == DIGEST_BYTES) {
         hex_text(v->facts, hex);
-        (void)dynbuf_addf(&w->x->out, "; was shown <span class=\"mono\" title=\"%s\">%.*s</span>", hex, SHOWN_HEX, hex);
+        (void)dynbuf_addf(&w->x->out, "; was shown <span class=\"mono\" title=\"%s\">%.*s</span>", hex, SHOWN_HEX,
+                          hex);
     }
     PUT(w->x, "</dd>\n");
     return 0;

@@ -18,7 +18,7 @@ bool people_sign_in(struct exchange *x, const char *name, enum guard_how how);
 void people_cookie(struct exchange *x, const char *cookie);
 /* An act on a person, for the ledger; fn gets M_SANDBOX_DONE. */
 struct person_act {
-    uint8_t what; /* enum operator_act of the ledger's store/ops.h */
+    uint8_t what; /* ACT_*, as enum operator_act of proxy/ledger/store/ops.h */
     struct span name, uid, groups, password;
 };
 enum { ACT_ADD = 1, ACT_GROUPS, ACT_PASSWORD, ACT_REMOVE };

@@ -63,7 +63,7 @@ static int vote_step(void *ctx, struct row *r)
 {
     struct vote_walk *w = ctx;
     struct vote_row v;
-    struct span *const texts[] = {&v.operator, &v.state, &v.channel, &v.how, &v.reason, &v.facts};
+    struct span *const texts[] = {&v.operator, & v.state, &v.channel, &v.how, &v.reason, &v.facts};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         *texts[i] = row_text(r);

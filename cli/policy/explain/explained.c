@@ -387,9 +387,10 @@ static void json_terms(struct jsonw *w, const struct explained *x, const struct 
         jsonw_kv_bool(w, "reason_required", d->reason_required);
         jsonw_kv_u64(w, "quorum", d->approval.quorum);
         jsonw_kv_bool(w, "step_up", d->approval.step_up);
-        jsonw_kv(w, "self_approval", d->approval.self == SELF_YES  ? SPAN("yes")
-                                     : d->approval.self == SELF_NO ? SPAN("no")
-                                                                   : SPAN("of the machine"));
+        jsonw_kv(w, "self_approval",
+                 d->approval.self == SELF_YES  ? SPAN("yes")
+                 : d->approval.self == SELF_NO ? SPAN("no")
+                                               : SPAN("of the machine"));
     }
     if (d->upgrade && d->verdict != VERDICT_DENY)
         json_messages(w, &d->messages);

@@ -124,9 +124,10 @@ static void warn_approver(struct loader *l, const struct m_approver *a)
                 SPAN_FMT(span_first(a->operators.v[i].text, 100)));
     for (size_t i = 0; i < a->groups.n; i++)
         if (!is_word(a->groups.v[i].text, "._-:@/") || a->groups.v[i].text.n > 64)
-            load_problem(l, a->groups.v[i].at, "P117",
-                         "no group is called \"%.*s\", so nobody approves by it: groups have names of a-z 0-9 . _ - : @ /",
-                         SPAN_FMT(span_first(a->groups.v[i].text, 100)));
+            load_problem(
+                l, a->groups.v[i].at, "P117",
+                "no group is called \"%.*s\", so nobody approves by it: groups have names of a-z 0-9 . _ - : @ /",
+                SPAN_FMT(span_first(a->groups.v[i].text, 100)));
 }
 
 void warn_model(struct loader *l, const struct model *m)

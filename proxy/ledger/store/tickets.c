@@ -350,7 +350,8 @@ static enum decided decide_with(struct store *s, struct row *r, const struct sto
     int got = vote_may(s, r, d, &why);
     if (got <= 0)
         return got < 0 ? DECIDED_STORE : why;
-    if (d->grant.uses && (got = d->what == DECIDE_APPROVE ? grant_give(s, r, &d->grant, d->by, d->channel, d->reason) : 0) <= 0)
+    if (d->grant.uses &&
+        (got = d->what == DECIDE_APPROVE ? grant_give(s, r, &d->grant, d->by, d->channel, d->reason) : 0) <= 0)
         return got < 0 ? DECIDED_STORE : DECIDED_NO_GRANT;
     if ((got = vote_put(s, r, d)) <= 0)
         return got < 0 ? DECIDED_STORE : DECIDED_AGREED;

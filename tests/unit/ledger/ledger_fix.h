@@ -30,10 +30,10 @@ extern struct digest fix_terms;       /* on which all is held and claimed */
 extern struct wire_limits fix_limits; /* of what is held */
 extern const struct store_grant no_grant;
 extern struct wire_people fix_people; /* whose yes what is held needs */
-extern struct store_grant fix_grant; /* that an approval is to give */
-extern struct wire_shape fix_shape;  /* of what is held */
-extern struct digest fix_policy;     /* by which it is held and claimed */
-extern struct wire_over fix_over;    /* what of them was past, the last time */
+extern struct store_grant fix_grant;  /* that an approval is to give */
+extern struct wire_shape fix_shape;   /* of what is held */
+extern struct digest fix_policy;      /* by which it is held and claimed */
+extern struct wire_over fix_over;     /* what of them was past, the last time */
 
 void fix_changed(void *arg, enum store_change what, uint64_t seq, const struct wire_ticket_state *t,
                  const struct wire_sandbox *b);

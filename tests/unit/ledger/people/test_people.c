@@ -47,13 +47,13 @@ static enum decided say(const struct id *id, const char *by, const char *passkey
 static void people_are_named_in_order(void **state)
 {
     assert_null(put(OPERATOR_ADD, "alice", "uid 1000", "desk leads"));
-    assert_non_null(put(OPERATOR_ADD, "alice", "", ""));          /* there is one */
-    assert_non_null(put(OPERATOR_ADD, "al", "uid 1000", ""));     /* that user is alice */
-    assert_non_null(put(OPERATOR_ADD, "uid 5", "", ""));          /* a user's name is no person's */
-    assert_non_null(put(OPERATOR_ADD, "bob", "", "leads desk"));  /* not in order */
-    assert_non_null(put(OPERATOR_ADD, "bob", "", "desk desk"));   /* twice */
+    assert_non_null(put(OPERATOR_ADD, "alice", "", ""));         /* there is one */
+    assert_non_null(put(OPERATOR_ADD, "al", "uid 1000", ""));    /* that user is alice */
+    assert_non_null(put(OPERATOR_ADD, "uid 5", "", ""));         /* a user's name is no person's */
+    assert_non_null(put(OPERATOR_ADD, "bob", "", "leads desk")); /* not in order */
+    assert_non_null(put(OPERATOR_ADD, "bob", "", "desk desk"));  /* twice */
     assert_non_null(put(OPERATOR_ADD, "bob", "", "desk "));
-    assert_non_null(put(OPERATOR_GROUPS, "bob", "", "desk"));     /* nobody */
+    assert_non_null(put(OPERATOR_GROUPS, "bob", "", "desk")); /* nobody */
     assert_null(put(OPERATOR_GROUPS, "alice", "", ""));
     assert_int_equal(fix_count("SELECT count(*) FROM operator WHERE groups=''"), 1);
     int64_t before = fix_count("SELECT generation FROM operator");
