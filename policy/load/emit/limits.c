@@ -118,6 +118,15 @@ void emit_grants(const struct m_rule *r, struct img_rule *out)
     out->grant_named = g->at == NULL;
 }
 
+/* An entry of users of the machine alone is as it was before there were people. */
+static bool names_people(const struct m_approver *v)
+{
+    bool people = v->groups.n > 0;
+    for (size_t i = 0; i < v->operators.n; i++)
+        people |= !span_starts(v->operators.v[i].text, SPAN("uid "));
+    return people;
+}
+
 /* What the rule says counts beside what its approvers entry says, the stricter of both; whether the owner may, the
  * rule's own word first. Where people are named at all, nobody approves what is their own unless that is said. */
 void emit_people(const struct model *m, const struct m_rule *r, struct img_rule *out)
@@ -131,6 +140,6 @@ void emit_people(const struct model *m, const struct m_rule *r, struct img_rule 
     out->quorum = most ? (uint32_t)most : 1;
     out->step_up = own->step_up.v || of->step_up.v;
     const struct number *says = own->self.at ? &own->self : of->self.at ? &of->self : NULL;
-    bool named = at >= 0 || out->quorum > 1 || out->step_up;
+    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up;
     out->self = says ? (says->v ? SELF_YES : SELF_NO) : named ? SELF_NO : SELF_OF_MACHINE;
 }
