@@ -73,8 +73,9 @@ struct caller {
     char box[CALLER_BOX]; /* it opens this sandbox alone; empty: all of its tenant's, and it may start them */
 };
 
-struct follow;      /* follow.h */
-struct share;       /* share.h */
+struct follow; /* follow.h */
+struct share;  /* share.h */
+struct tls_server;
 struct transfer_of; /* transfer.h */
 
 /* Who the operator of an exchange is (people/who.h). */
@@ -92,6 +93,7 @@ struct desk {
     struct desk_store *store;
     struct guard guard;
     struct attempts attempts;
+    struct tls_server *tls; /* of the page; NULL: without */
     struct chan *ledger, *parent, *warden, *dock;
     struct ask asks[DESK_ASKS];
     uint64_t last_id;

@@ -7,27 +7,43 @@ static bool is_loopback(struct span host)
     return span_ieq(host, SPAN("localhost")) || span_eq(host, SPAN("127.0.0.1")) || span_eq(host, SPAN("[::1]"));
 }
 
+static struct span scheme_of(const struct guard *g)
+{
+    return g->secure ? SPAN("https://") : SPAN("http://");
+}
+
+static uint16_t usual_port(const struct guard *g)
+{
+    return g->secure ? 443 : 80;
+}
+
 int guard_init(struct guard *g, struct span url)
 {
-    const struct span scheme = SPAN("http://");
+    *g = (struct guard){.secure = span_starts(url, SPAN("https://"))};
+    struct span scheme = scheme_of(g);
 
-    *g = (struct guard){0};
     if (!span_starts(url, scheme) || http_split_authority(span_from(url, scheme.n), &g->host, &g->port) != 0)
         return -1;
     if (g->port == 0)
-        g->port = 80;
-    return is_loopback(g->host) ? 0 : -1;
+        g->port = usual_port(g);
+    return g->secure || is_loopback(g->host) ? 0 : -1;
+}
+
+/* Without TLS this machine's own names are one; with it there is one name, which the certificate is for. */
+static bool is_ours(const struct guard *g, struct span host)
+{
+    return g->secure ? span_ieq(host, g->host) : is_loopback(host);
 }
 
 bool guard_host_ok(const struct guard *g, const struct http_head *h)
 {
-    return h->form == HTTP_ORIGIN && is_loopback(h->host) && (h->port ? h->port : 80) == g->port;
+    return h->form == HTTP_ORIGIN && is_ours(g, h->host) && (h->port ? h->port : usual_port(g)) == g->port;
 }
 
 bool guard_origin_ok(const struct guard *g, const struct http_head *h)
 {
     const struct http_field *origin = http_find(h, SPAN("origin")), *site = http_find(h, SPAN("sec-fetch-site"));
-    const struct span scheme = SPAN("http://");
+    const struct span scheme = scheme_of(g);
     struct span host;
     uint16_t port;
 
@@ -35,7 +51,7 @@ bool guard_origin_ok(const struct guard *g, const struct http_head *h)
         http_split_authority(span_from(origin->value, scheme.n), &host, &port) != 0)
         return false;
     /* The very name the page is shown under: http://127.0.0.1 is another origin than http://localhost. */
-    if (!span_ieq(host, h->host) || (port ? port : 80) != g->port)
+    if (!span_ieq(host, h->host) || (port ? port : usual_port(g)) != g->port)
         return false;
     return !site || span_eq(site->value, SPAN("same-origin"));
 }

@@ -46,10 +46,10 @@ struct guard {
     struct session session[GUARD_SESSIONS];
 };
 
-/* url: "http://localhost:8088", borrowed for good. -1: not http://, or not a name of this machine's loopback
- * (without TLS the page is served nowhere else). */
+/* url: "http://localhost:8088" or "https://approve.example", borrowed for good. -1: neither, or http:// and not a
+ * name of this machine's loopback (without TLS the page is served nowhere else). */
 int guard_init(struct guard *g, struct span url) MUSTCHECK;
-/* Was this request sent to the page under its own name? localhost, 127.0.0.1 and [::1] are one name. */
+/* Was this request sent to the page under its own name? Of http:// localhost, 127.0.0.1 and [::1] are one name. */
 bool guard_host_ok(const struct guard *g, const struct http_head *h);
 /* For requests that change something: Origin must be there and ours, Sec-Fetch-Site, if sent, "same-origin". */
 bool guard_origin_ok(const struct guard *g, const struct http_head *h);

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """People who decide: by name, in groups, several of them, never on their own; and what is written down of it."""
+import http.client
 import os
 import re
+import socket
+import ssl
 import urllib.parse
 
 from room import forms, send, start, words
-from gateway import Gateway, Page, simple_policy
-from harness import main, test
+from gateway import Gateway, Page, program, simple_policy
+from harness import PATIENCE, main, test
+from ports import free_port
 
 LEADS = "approvers:\n  leads: { groups: [leads], quorum: 2 }\n  bob: { operators: [bob] }\n"
 
@@ -144,6 +148,55 @@ def a_wrong_password_is_tried_a_few_times_only(lab):
         assert Person(gw, name="alice", password="not this one").answer.status == 403
     assert Person(gw, name="alice", password="not this one").answer.status == 429
     assert Person(gw, name="bob", password="not this one").answer.status == 403, "of another name it is asked"
+
+
+class Secure(Person):
+    """The same over TLS, by the name that the certificate is for."""
+
+    def ask(self, method, path, body=None, host=None, origin=None):
+        trust = ssl.create_default_context(cafile=str(self.lab.dir / "desk.crt"))
+        with socket.create_connection(("127.0.0.1", int(self.host.rsplit(":")[-1])), timeout=PATIENCE) as plain:
+            with trust.wrap_socket(plain, server_hostname="approve.test") as tls:
+                conn = http.client.HTTPConnection("approve.test")
+                conn.sock = tls
+                fields = {"Host": host or self.host, "Origin": origin or self.origin, "Sec-Fetch-Site": "same-origin"}
+                if self.cookie:
+                    fields["Cookie"] = self.cookie
+                if body is not None:
+                    fields["Content-Type"] = "application/x-www-form-urlencoded"
+                conn.request(method, path, body, fields)
+                answer = conn.getresponse()
+                return answer, answer.read()
+
+
+@test("E39 https", "E12 https")
+def with_a_certificate_the_page_is_reached_from_elsewhere_by_its_own_name_alone(lab):
+    lab.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=x",
+             "-addext", "subjectAltName=DNS:approve.test", "-keyout", lab.dir / "desk.key", "-out", lab.dir / "desk.crt"], rc=0)
+    up = lab.upstream()
+    port = free_port()
+    gw = Gateway(lab, simple_policy(up), {"api": b"s3cret-s3cret-s3cret"},
+                 desk=f'https: "127.0.0.1:{port}", certificate: desk.crt, key: desk.key, name: approve.test')
+    assert gw.page.startswith(f"https://approve.test:{port}/sign-in?t="), gw.page
+    root = Secure(gw, link=gw.page)
+    assert root.answer.status == 303, root.text
+    cookie = root.answer.getheader("Set-Cookie")
+    assert cookie.startswith("__Host-countersign=") and "; Secure" in cookie and "HttpOnly" in cookie, cookie
+    answer, text = root.ask("GET", "/")
+    assert answer.status == 200 and answer.getheader("Strict-Transport-Security"), text
+    for host in (f"localhost:{port}", f"127.0.0.1:{port}", "approve.test", f"other.test:{port}"):
+        assert root.ask("GET", "/", host=host)[0].status == 403, host
+    for origin in (f"http://approve.test:{port}", "https://approve.test", "null"):
+        assert root.ask("POST", "/sign-out", "", origin=origin)[0].status == 403, origin
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as plain:
+        plain.sendall(f"GET / HTTP/1.1\r\nHost: approve.test:{port}\r\n\r\n".encode())
+        assert not plain.recv(1000).startswith(b"HTTP/"), "nothing is said without TLS"
+    gw.cli("operator", "add", "alice", rc=0)
+    assert gw.cli_json("operator", "link", "alice")["url"].startswith(f"https://approve.test:{port}/"), "opened from a phone, too"
+    for wrong in ('http: "0.0.0.0:8088"', f'https: "127.0.0.1:{port}"', f'https: "127.0.0.1:{port}", certificate: desk.crt, key: desk.key, name: "*.test"'):
+        gw.config.write_text(re.sub(r"desk: .*", lambda m: f"desk: {{ {wrong} }}", gw.config.read_text()))
+        done = lab.run([program(), "up", "--config", gw.config, "--check-config"], rc=3)
+        assert b"countersign.yaml:5:" in done.both and re.search(b"without TLS|goes with certificate|host name of the page", done.both), done.both
 
 
 main()
