@@ -2,6 +2,7 @@
 """Snapshots and forks by the sandbox API: files that outlive their sandbox, and sandboxes that begin with another one's. They
 are their tenant's, and nobody else learns that there are any."""
 import json
+import os
 import pathlib
 import socket
 import struct

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """What a hostile sandbox tries (hostile.py), and what it leaves for others to trip over: names, archives, links that move, very many
-entries; what many callers at once get. By root's gateway and by an ordinary user's, one each. Beside it: a fork bomb, memory (test_started.py), full disks (test_files.py), files that are holes
+entries. By root's gateway and by an ordinary user's, one each. Beside it: a fork bomb, memory (test_started.py), full disks (test_files.py), files that are holes
 (test_checkpoints.py), another tenant (dock/test_hostile.py, dock/test_snapshots.py), images that lie (test_images.py), accidents (test_kills.py)."""
-import concurrent.futures
 import contextlib
 import io
 import json
@@ -12,7 +11,7 @@ import socket
 import tarfile
 
 from boxes import NOBODY, Nobodys, execute, following, nothing_is_left, setup, shell, start
-from harness import PATIENCE, main, test
+from harness import main, test
 
 PYTHON = "/usr/bin/python3"
 HOSTILE = (pathlib.Path(__file__).resolve().parent / "hostile.py").read_text()
@@ -163,9 +162,7 @@ def links_that_move_lead_nowhere(gw):
     other = following(gw, "box", PYTHON, "-c", swap)
     other.wait_line("ready")
     for n in range(4):
-        made = gw.cli("sandbox", "snapshot", "box", f"moved-{n}")
-        if made.rc != 0:  # where it cannot stand still it may say that it changed
-            continue
+        gw.cli("sandbox", "snapshot", "box", f"moved-{n}", rc=0)
         gw.cli("sandbox", "restore", f"moved-{n}", "again", rc=0)
         seen = shell(gw, "again", "! grep -rs 'from outside' . && find . -type l | wc -l && find . -name marked | wc -l").out
         assert seen == b"1\n2\n", (n, seen)
@@ -190,29 +187,6 @@ def very_many_entries_cost_nobody_else(gw):
 
 
 case(inside_and_around, TRIED)
-
-
-def ask(gw, name):
-    body = json.dumps({"name": name, "memory": 32 << 20, "disk": 1 << 20}).encode()
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(2 * PATIENCE)
-        sock.connect(str(gw.state / "control.sock"))
-        sock.sendall(b"POST /api/v1/sandboxes/start HTTP/1.1\r\nHost: control\r\nContent-Type: application/json\r\nConnection: close\r\n"
-                     b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        answer = b"".join(iter(lambda: sock.recv(65536), b""))
-    head, _, said = answer.partition(b"\r\n\r\n")
-    return int(head.split(b" ")[1]), said
-
-
-def a_thousand_creates_at_once(lab, gw):
-    """G20: each is there, whole, or refused in words."""
-    names = [f"many-{n}" for n in range(1000)]
-    with concurrent.futures.ThreadPoolExecutor(200) as pool:
-        got = dict(zip(names, pool.map(lambda name: ask(gw, name), names)))
-    print(sorted({(s, m[:120]) for s, m in got.values() if s > 299}), len([1 for s, _ in got.values() if s < 299]))
-
-
-case(a_thousand_creates_at_once)
 
 
 if __name__ == "__main__":
