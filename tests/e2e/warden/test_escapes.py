@@ -59,10 +59,8 @@ def inside_and_around(lab, gw):
     very_many_entries_cost_nobody_else(gw)
     assert execute(gw, "neighbour", "cat", "theirs", "/tmp/theirs", "/dev/shm/theirs").out == b"theirs" * 3
     theirs.stop()
-    for name in ("box", "neighbour"):
-        gw.cli("sandbox", "destroy", name, rc=0)
-    if not isinstance(gw.lab, Nobodys):
-        nothing_is_left(gw)
+    gw.cli("sandbox", "destroy", "neighbour", rc=0)
+    who_is_killed_leaves_nothing(gw)
 
 
 def nothing_it_tries_works(gw):
@@ -186,7 +184,38 @@ def very_many_entries_cost_nobody_else(gw):
     assert b"many" not in shell(gw, "box", "ls").out
 
 
-case(inside_and_around, TRIED)
+def who_is_killed_leaves_nothing(gw):
+    """G24: kill -9 of the warden, then of the gateway; by root in more places: test_kills.py."""
+    gw.lab.expects(r"parent: the warden \(pid \d+\) ended by signal 9")
+    for n, end in enumerate((lambda: gw.kill("warden"), lambda: (gw.lab.kills(gw.daemon()), gw.up()))):
+        words = f"31337.{os.getpid()}{n}"
+
+        def left(words=words.encode()):
+            return [pid for pid in os.listdir("/proc") if pid.isdigit() and words in read_of(pid) and not {b"exec", b"-c"} & set(read_of(pid).split(b"\0"))]
+        if n:
+            start(gw, "box")
+        client = following(gw, "box", "sleep", words)
+        gw.lab.wait_for("its command", left)
+        end()
+        assert client.wait() != 0, client.seen
+        gw.lab.wait_for("nothing of it", lambda: not left())
+        assert gw.cli_json("sandbox", "started")["started"] == []
+        assert str(gw.state) not in pathlib.Path("/proc/mounts").read_text()
+        if not isinstance(gw.lab, Nobodys):
+            nothing_is_left(gw)
+    start(gw, "box")
+    assert execute(gw, "box", "ls", "-A").out == b""
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+def read_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+case(inside_and_around, (*TRIED, "G24"))
 
 
 if __name__ == "__main__":
