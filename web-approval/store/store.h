@@ -33,6 +33,7 @@ struct ticket {
     uint64_t status, bytes_out, bytes_in;
     bool has_outcome, delivered;
     struct asker asker;
+    uint64_t quorum, self_approval, step_up; /* struct wire_people */
 };
 
 struct ticket_filter {
