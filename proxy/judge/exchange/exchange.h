@@ -34,6 +34,7 @@ struct exchange {
     bool broken;
 
     /* what was asked */
+    struct wire_step by; /* which step of its sandbox sent it; number 0: of none that is known */
     bool forwarded;     /* it said that it is passed on for somebody else */
     struct span reason; /* the agent's word */
     struct span own;    /* what the client itself had in the slot of the credential, decoded; */

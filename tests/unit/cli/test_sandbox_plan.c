@@ -199,7 +199,7 @@ static void of_an_image_nothing_of_the_machines_is_there(void **state)
     for (size_t i = 0; i < p.args.n; i += strlen((const char *)p.args.p + i) + 1)
         if (strcmp((const char *)p.args.p + i, "HTTP_PROXY") == 0)
             last = (const char *)p.args.p + i + sizeof("HTTP_PROXY");
-    assert_string_equal(last, "http://" INSIDE_PROXY);
+    assert_string_equal(last, "http://" INSIDE_LANE);
     plan_free(&p);
 }
 
