@@ -55,8 +55,8 @@ enum listen_kind {
     LISTEN_CAPTURED_MANY = 8, /* the same, the sandbox by source address */
     LISTEN_CAPTURED_UNIX =
         9, /* Unix of one sandbox: a PROXY v2 header makes a connection captured, without one it is WAY_HTTP */
-    LISTEN_DNS = 10,  /* two descriptors: UDP and TCP, answered with an address of our own */
-    LISTEN_DOCK = 11, /* the sandbox API */
+    LISTEN_DNS = 10,   /* two descriptors: UDP and TCP, answered with an address of our own */
+    LISTEN_DOCK = 11,  /* the sandbox API */
     LISTEN_STEPS = 12, /* Unix of one sandbox that the warden has started: each connection is of a step (WAY_STEP) */
 };
 

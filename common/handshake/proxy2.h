@@ -1,7 +1,7 @@
 /* The PROXY protocol, version 2 (haproxy's proxy-protocol.txt, section 2.2), sans-io. Only binary version 2, only TCP
- * over IPv4 or IPv6 or LOCAL; TLVs are skipped but must fill their lengths, CRC32c (0x03) is checked when there, and of
- * the first that is for an application's own use (0xE0) the value is given. What it says is a claim of a peer that may
- * make it. */
+ * over IPv4 or IPv6 or LOCAL; TLVs are skipped but must fill their lengths, CRC32c (0x03) is checked when there, and
+ * of the first that is for an application's own use (0xE0) the value is given. What it says is a claim of a peer that
+ * may make it. */
 #ifndef COMMON_HANDSHAKE_PROXY2_H
 #define COMMON_HANDSHAKE_PROXY2_H
 

@@ -96,7 +96,8 @@ static void on_knock(void *arg, unsigned ready)
 static void add_door(struct front *f, enum listen_kind kind, int fd)
 {
     struct front_door *door = &f->door[f->ndoors];
-    bool known = kind == LISTEN_OWN || kind == LISTEN_CAPTURED || kind == LISTEN_CAPTURED_UNIX || kind == LISTEN_STEPS;
+    bool known =
+        kind == LISTEN_OWN || kind == LISTEN_CAPTURED || kind == LISTEN_CAPTURED_UNIX || kind == LISTEN_STEPS;
     if (f->ndoors == FRONT_DOORS_MAX || !known) {
         log_error("a listener of kind %d cannot be taken over; one sandbox has at most %d", (int)kind,
                   FRONT_DOORS_MAX);

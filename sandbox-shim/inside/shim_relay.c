@@ -20,10 +20,11 @@ static const char unreachable[] = "HTTP/1.1 503 The gateway outside this sandbox
                                   "The gateway outside this sandbox cannot be reached. Nothing was sent. "
                                   "Try again once it runs.\n";
 
-static const char nobodys[] = "HTTP/1.1 403 Which command sends this is not known\r\n"
-                              "Content-Type: text/plain\r\nConnection: close\r\n\r\n"
-                              "Which command of this sandbox sends this is not known, so nothing was sent. Each has a "
-                              "proxy address of its own: use the one that http_proxy names there.\n";
+static const char nobodys[] =
+    "HTTP/1.1 403 Which command sends this is not known\r\n"
+    "Content-Type: text/plain\r\nConnection: close\r\n\r\n"
+    "Which command of this sandbox sends this is not known, so nothing was sent. Each has a "
+    "proxy address of its own: use the one that http_proxy names there.\n";
 
 int64_t now_ms(void)
 {

@@ -159,8 +159,8 @@ static int ends_open(struct ends *e, const struct order *o)
     return 0;
 }
 
-static void __attribute__((noreturn)) run_exec(const struct serve *s, uint32_t run, const struct order *o,
-                                               const struct ends *e)
+static void __attribute__((noreturn))
+run_exec(const struct serve *s, uint32_t run, const struct order *o, const struct ends *e)
 {
     if (o->input == TALK_TERMINAL ? terminal_take(e->in[0]) != 0
                                   : setpgid(0, 0) != 0 || dup2(e->in[0], STDIN_FILENO) < 0 ||

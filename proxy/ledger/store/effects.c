@@ -309,8 +309,7 @@ int store_websocket(struct store *s, const struct store_websocket *w)
     audit_record(&a, &w->record);
     if (audit_end(&a) != 0)
         return -1;
-    return runs_effect(s, &w->record,
-                       &(struct run_effect){.xid = w->xid, .out = w->out, .in = w->in, .again = true});
+    return runs_effect(s, &w->record, &(struct run_effect){.xid = w->xid, .out = w->out, .in = w->in, .again = true});
 }
 
 static bool kind_ok(struct span kind)

@@ -77,9 +77,9 @@ static void door_accept(struct doors *d, const struct door *at)
     struct shim_conn *c = at->kind == DOOR_HTTP && d->steps
                               ? conn_of_step(d, fd)
                               : shim_conn_new(at->kind == DOOR_HTTP       ? CONN_HTTP
-                                        : at->kind == DOOR_CAPTURED ? CONN_CAPTURED
-                                                                    : CONN_NAMES,
-                                        fd, head, nhead, d->socket);
+                                              : at->kind == DOOR_CAPTURED ? CONN_CAPTURED
+                                                                          : CONN_NAMES,
+                                              fd, head, nhead, d->socket);
     if (c && c->broken)
         shim_conn_free(c);
     else if (c)

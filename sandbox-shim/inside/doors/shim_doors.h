@@ -22,7 +22,7 @@ struct door {
 };
 
 struct doors {
-    const char *socket; /* of the gateway: where connections are carried to */
+    const char *socket;  /* of the gateway: where connections are carried to */
     struct steps *steps; /* each of them is of one; NULL: of none, and nobody asks */
     struct door door[DOORS_MAX];
     size_t ndoors, most, nconns; /* most: connections at once, at most CONNS_MAX */

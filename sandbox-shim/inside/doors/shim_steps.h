@@ -1,7 +1,7 @@
 /* Which command of a started sandbox a connection is of. Each has an address of its own on loopback, which its
- * variables name as the proxy, and with them whatever it starts: also what goes on when it has ended. The gateway hears
- * it of each connection in front of its first byte. Who takes another one's address is taken for that one, in here,
- * where all are one user; no address is good for more than another. libc only. */
+ * variables name as the proxy, and with them whatever it starts: also what goes on when it has ended. The gateway
+ * hears it of each connection in front of its first byte. Who takes another one's address is taken for that one, in
+ * here, where all are one user; no address is good for more than another. libc only. */
 #ifndef SANDBOX_SHIM_INSIDE_STEPS_H
 #define SANDBOX_SHIM_INSIDE_STEPS_H
 

@@ -120,7 +120,7 @@ static void a_lane_is_passed_on_and_lies_nowhere(void **state)
         assert_int_equal(file_at(&p, INSIDE_BUNDLE), p.lane.bundle);
         assert_int_equal(file_at(&p, INSIDE_TRUSTSTORE), p.lane.truststore);
         assert_int_equal(times(&p, INSIDE_BUNDLE, "/etc/ssl/certs/ca-certificates.crt"), !image);
-        assert_int_equal(times(&p, "HTTP_PROXY", "http://" INSIDE_PROXY), 1);
+        assert_int_equal(times(&p, "HTTP_PROXY", "http://" INSIDE_LANE), 1);
         if (!image) {
             assert_true(file_at(&p, "/etc/chromium/policies/managed/countersign.json") >= 0);
             assert_int_equal(lseek(p.lane.ca, 0, SEEK_CUR), 0); /* it is still to be read */
@@ -199,7 +199,7 @@ static void of_an_image_nothing_of_the_machines_is_there(void **state)
     for (size_t i = 0; i < p.args.n; i += strlen((const char *)p.args.p + i) + 1)
         if (strcmp((const char *)p.args.p + i, "HTTP_PROXY") == 0)
             last = (const char *)p.args.p + i + sizeof("HTTP_PROXY");
-    assert_string_equal(last, "http://" INSIDE_LANE);
+    assert_string_equal(last, "http://" INSIDE_PROXY);
     plan_free(&p);
 }
 

@@ -39,10 +39,10 @@ int store_blob_get(struct store *s, struct span tenant, const struct digest *sha
 /* Of what a step sent, beside the record that was written last, or would be. */
 struct run_effect {
     uint64_t xid;
-    bool begins;           /* it may be sent: nothing came of it yet */
-    bool refused;          /* it was not sent; else it was, or begins */
-    uint64_t out, in;      /* bytes */
-    bool again;            /* it has been counted: these bytes are more of it */
+    bool begins;      /* it may be sent: nothing came of it yet */
+    bool refused;     /* it was not sent; else it was, or begins */
+    uint64_t out, in; /* bytes */
+    bool again;       /* it has been counted: these bytes are more of it */
 };
 int runs_effect(struct store *s, const struct wire_record *r, const struct run_effect *e) MUSTCHECK;
 
