@@ -33,6 +33,7 @@ struct ticket {
     uint64_t status, bytes_out, bytes_in;
     bool has_outcome, delivered;
     struct asker asker;
+    uint64_t quorum, self_approval, step_up; /* struct wire_people */
 };
 
 struct ticket_filter {
@@ -125,7 +126,7 @@ struct run_filter {
 typedef int desk_store_run_fn(void *ctx, const struct run_row *r);
 int desk_store_runs(struct desk_store *s, const struct run_filter *f, struct arena *a, desk_store_run_fn *fn,
                     void *ctx, struct err *e) MUSTCHECK;
-/* What a command sent, by its step (proxy/ledger/store/runs/schema_10.sql): how much, and the first of it by name. */
+/* What a command sent, by its step (proxy/ledger/store/runs/schema_11.sql): how much, and the first of it by name. */
 enum { RUN_EFFECTS_NAMED = 64, RUN_LEASES_NAMED = 16 };
 struct run_effects {
     uint64_t requests, refused, bytes_out, bytes_in;

@@ -3,6 +3,8 @@
 #ifndef PROXY_LEDGER_STORE_SQL_H
 #define PROXY_LEDGER_STORE_SQL_H
 
+#include "proxy/ledger/store/people/sql_people.h"
+
 /* clang-format off */
 #define SQL_TICKET_COLUMNS \
     "id,state,sandbox,session,method,scheme,host,port,path,query,op,effect,resource,credential,code," \
@@ -187,7 +189,8 @@
     X(LEASE_OF_SANDBOX, "SELECT id FROM lease WHERE sandbox=?1 AND state='live' LIMIT 256") \
     X(LEASE_DUE, "SELECT id FROM lease WHERE state='live' AND expires_ms<=?1 LIMIT 256") \
     X(LEASE_OLD, "DELETE FROM lease WHERE state<>'live' AND (ended_ms<=?1 OR (created_by=?3 AND ended_ms<=?2))" \
-        " AND id NOT IN (SELECT parent FROM lease WHERE parent IS NOT NULL)")
+        " AND id NOT IN (SELECT parent FROM lease WHERE parent IS NOT NULL)") \
+    SQL_PEOPLE_STATEMENTS(X)
 /* clang-format on */
 
 enum sql_id {

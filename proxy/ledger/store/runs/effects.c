@@ -1,4 +1,4 @@
-/* What a command sent (schema_10.sql): by the step that each record names. */
+/* What a command sent (schema_11.sql): by the step that each record names. */
 #include <stdio.h>
 
 #include "proxy/ledger/store/runs/runs.h"

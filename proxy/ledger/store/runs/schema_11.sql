@@ -1,4 +1,4 @@
--- What version 10 of the store has more than version 9 (askers/schema_9.sql); see there.
+-- What version 11 of the store has more than version 10 (people/schema_10.sql); see there.
 
 -- What a command sent by the lane of its sandbox, as the audit's records say it by its step: also when it has ended and
 -- something that it started goes on.
