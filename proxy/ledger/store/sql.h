@@ -4,6 +4,7 @@
 #define PROXY_LEDGER_STORE_SQL_H
 
 #include "proxy/ledger/store/people/sql_people.h"
+#include "proxy/ledger/store/runs/sql_runs.h"
 
 /* clang-format off */
 #define SQL_TICKET_COLUMNS \
@@ -151,14 +152,7 @@
         " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)") \
     X(RUN_GET, "SELECT sandbox,generation,command FROM run WHERE id=?1") \
     X(RUN_END, "UPDATE run SET state=?2,ended_ms=?3,end_seq=?4 WHERE id=?1 AND state='running'") \
-    X(RUN_OF_STEP, "SELECT id,(SELECT count(*) FROM run_effect WHERE run=id) FROM run WHERE sandbox=?1 AND command=?2" \
-        " AND what='command' ORDER BY nth DESC LIMIT 1") \
-    X(RUN_EFFECT, "INSERT INTO run_effect(run,exchange,sent,lease) VALUES(?1,?2,?3,?4)" \
-        " ON CONFLICT(run,exchange) DO UPDATE SET sent=max(sent,excluded.sent)," \
-        "lease=CASE lease WHEN '' THEN excluded.lease ELSE lease END") \
-    X(RUN_EGRESS, "UPDATE run SET requests=requests+?2,refused=refused+?3,bytes_out=bytes_out+?4,bytes_in=bytes_in+?5" \
-        " WHERE id=?1") \
-    X(RUN_EGRESS_OF, "SELECT requests,refused,bytes_out,bytes_in FROM run WHERE id=?1") \
+    SQL_RUN_STATEMENTS(X) \
     X(RUN_STARTED, "UPDATE run SET what=?3,state=?4,ended_ms=?5,end_seq=?6 WHERE sandbox=?1 AND generation=?2" \
         " AND what='start' AND state='running'") \
     X(RUNS_OPEN, "SELECT id FROM run WHERE state='running' AND what='command' AND (?1='' OR sandbox=?1) AND id>?2" \
