@@ -25,6 +25,8 @@ struct store_claim {
     uint16_t port;
     struct digest policy, terms;
     struct span rule;
+    struct wire_step by; /* of who claims it, and the lease it brought */
+    struct id lease;
 };
 /* *ok: it is yours, once; digest and request are filled. Else state says where the ticket stands: held on other terms
  * than the claim's, it is cancelled by this. */
