@@ -53,13 +53,24 @@ static void own(struct settings *s, const struct parent *p)
     text(s, "own", all);
 }
 
+/* As browsers go to it. */
+static void desk_url(const struct config *c, const struct listener *l, char *url, size_t cap)
+{
+    const char *port = strrchr(l->path, ':');
+    if (c->desk_name[0] == '\0')
+        snprintf(url, cap, "http://%s", l->path);
+    else
+        snprintf(url, cap, "https://%s%s", c->desk_name,
+                 strchr(c->desk_name, ':') || port == NULL || strcmp(port, ":443") == 0 ? "" : port);
+}
+
 static void desk(struct settings *s, const struct parent *p)
 {
     const struct config *c = p->config;
     char url[CONFIG_PATH + 16] = "", why[480] = "";
     for (size_t i = 0; i < p->nlisteners; i++)
         if (p->listeners[i].kind == LISTEN_DESK)
-            snprintf(url, sizeof(url), "http://%s", p->listeners[i].path);
+            desk_url(c, &p->listeners[i], url, sizeof(url));
     text(s, "desk_url", url);
     bool http = parent_token_url(p, LISTEN_HTTP, url, sizeof(url), why, sizeof(why));
     bool told = url[0] != '\0';
@@ -99,9 +110,9 @@ void parent_give_pool(const struct parent *p, struct child *warden)
     if (b == NULL)
         return;
     msg_put_u8(b, geteuid() == 0); /* limits: strict is root's default */
-    msg_put_u16(b, (uint16_t)c->npool);
-    for (size_t i = 0; i < c->npool; i++) {
-        const struct config_pool *r = &c->pool[i];
+    msg_put_u16(b, (uint16_t)c->nready);
+    for (size_t i = 0; i < c->nready; i++) {
+        const struct config_ready *r = &c->ready[i];
         msg_put_span(b, span_str(r->image));
         msg_put_u16(b, (uint16_t)r->size);
         msg_put_u64(b, r->memory);
@@ -141,8 +152,10 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "mode", conf->shadow ? "shadow" : "enforce");
     if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
         desk(&s, p);
-    if (c->role == ROLE_DESK)
+    if (c->role == ROLE_DESK) {
         text(&s, "dock_lanes", conf->dock_lanes);
+        text(&s, "dock_mounts", conf->dock_mounts);
+    }
     if (c->role == ROLE_CARRIER || c->role == ROLE_FETCHER) {
         text(&s, "roots", conf->roots);
         text(&s, "crl", conf->crl);

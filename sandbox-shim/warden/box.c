@@ -161,11 +161,24 @@ static void time_over(void *arg)
 
 /* --- what it says ------------------------------------------------------------------ */
 
+/* Its first process tells the gateway which command what it carries is of. */
+static void say_born(struct box *b)
+{
+    struct dynbuf m;
+
+    dynbuf_init(&m, 64);
+    if (talk_put_born(&m, b->born) == 0)
+        box_say(b, &m); /* which may end it */
+    dynbuf_free(&m);
+}
+
 static void comes_up(struct box *b)
 {
     uint64_t now = loop_now(b->warden->loop);
 
-    if (!box_set(b, BOX_RUNS))
+    if (b->lane[0] != '\0')
+        say_born(b);
+    if (b->state == BOX_ENDING || !box_set(b, BOX_RUNS))
         return;
     b->since_ms = b->used_ms = now;
     b->until_ms = now + b->timeout_ms;
@@ -307,6 +320,9 @@ static void be(struct box *b, uint64_t asker, const struct box_order *o)
     (void)snprintf(b->digest, sizeof(b->digest), "%.*s", SPAN_FMT(o->is.digest));
     (void)snprintf(b->lane, sizeof(b->lane), "%.*s", SPAN_FMT(o->is.lane));
     b->is.lane = span_str(b->lane);
+    if (o->is.extras.n > 0)
+        memcpy(b->extras, o->is.extras.p, o->is.extras.n);
+    b->is.extras = span_of(b->extras, o->is.extras.n);
     b->is.name = span_str(b->name);
     b->is.image = span_str(b->image);
     b->is.digest = span_str(b->digest);
@@ -380,6 +396,7 @@ const char *box_start(struct warden *w, uint64_t asker, const struct box_order *
     msg_put_u8(m, o->strict);
     msg_put_span(m, o->is.image.n > 0 ? o->is.digest : SPAN_NONE);
     msg_put_u8(m, o->is.lane.n > 0);
+    msg_put_span(m, o->is.extras);
     if (chan_commit_fd(w->parent, fd[1]) != 0)
         goto fail;
     close(fd[1]);

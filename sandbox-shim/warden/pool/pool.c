@@ -246,9 +246,9 @@ void pool_told(struct warden *w, struct frame *f)
  * started anew, as its listener is its own. */
 static bool is_like(const struct box *b, const struct box_order *o)
 {
-    return b->waits && b->state == BOX_READY && o->is.lane.n == 0 && span_eq(b->is.image, o->is.image) &&
-           span_eq(b->is.digest, o->is.digest) && same_kind(b, &o->is, o->cpu_percent) &&
-           (!o->strict || b->version != 0);
+    return b->waits && b->state == BOX_READY && o->is.lane.n == 0 && o->is.extras.n == 0 &&
+           span_eq(b->is.image, o->is.image) && span_eq(b->is.digest, o->is.digest) &&
+           same_kind(b, &o->is, o->cpu_percent) && (!o->strict || b->version != 0);
 }
 
 /* The oldest: the last in the list. */

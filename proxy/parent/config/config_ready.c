@@ -20,9 +20,9 @@ static const struct key pool_keys[] = {
     {"disk", KEY_SIZE, AT(row_pool, disk), 0, .lo = MIB, .hi = UINT64_C(1) << 50, .help = "bytes of its workspace"},
     {"files", KEY_COUNT, AT(row_pool, files), 0, .lo = 64, .hi = 65536, .help = "open files of each process"},
     {.type = KEY_END}};
-const struct table config_pool_table = {"a pool", sizeof(struct row_pool), pool_keys};
+const struct table config_ready_table = {"a pool", sizeof(struct row_pool), pool_keys};
 
-static bool same(const struct config_pool *a, const struct config_pool *b)
+static bool same(const struct config_ready *a, const struct config_ready *b)
 {
     return strcmp(a->image, b->image) == 0 && a->memory == b->memory && a->pids == b->pids &&
            a->cpu_percent == b->cpu_percent && a->disk == b->disk && a->files == b->files;
@@ -30,26 +30,26 @@ static bool same(const struct config_pool *a, const struct config_pool *b)
 
 static void take_row(struct loader *l, const struct row_pool *r, struct config *c)
 {
-    struct config_pool *p = &c->pool[c->npool];
+    struct config_ready *p = &c->ready[c->nready];
 
-    *p = (struct config_pool){.size = r->size.v,
-                              .memory = r->memory.v,
-                              .pids = r->pids.v,
-                              .cpu_percent = r->cpu_percent.v,
-                              .disk = r->disk.v,
-                              .files = r->files.v};
+    *p = (struct config_ready){.size = r->size.v,
+                               .memory = r->memory.v,
+                               .pids = r->pids.v,
+                               .cpu_percent = r->cpu_percent.v,
+                               .disk = r->disk.v,
+                               .files = r->files.v};
     bool named = r->image.at != NULL && !span_eq(r->image.text, SPAN("host"));
     if (named && !config_sandbox_ok(r->image.text))
         load_problem(l, r->image.at, "C026", "an image's name is 1 to 63 of a-z 0-9 . _ -");
     else if (named)
         config_copy(l, p->image, sizeof(p->image), &r->image);
-    for (size_t i = 0; i < c->npool; i++)
-        if (same(&c->pool[i], p))
+    for (size_t i = 0; i < c->nready; i++)
+        if (same(&c->ready[i], p))
             load_problem(l, r->at, "C026", "another pool has this image and these limits");
-    c->npool++;
+    c->nready++;
 }
 
-void config_take_pool(struct loader *l, const struct list *rows, struct config *c)
+void config_take_ready(struct loader *l, const struct list *rows, struct config *c)
 {
     uint64_t all = 0;
 
@@ -57,7 +57,7 @@ void config_take_pool(struct loader *l, const struct list *rows, struct config *
         load_problem(l, rows->at, "C026", "at most %d pools", POOL_ROWS_MAX);
     for (size_t i = 0; i < rows->n && !l->failed; i++) {
         take_row(l, (const struct row_pool *)rows->v + i, c);
-        all += c->pool[i].size;
+        all += c->ready[i].size;
     }
     if (all > POOL_MAX)
         load_problem(l, rows->at, "C026", "at most %d sandboxes wait in all pools together", POOL_MAX);
