@@ -38,6 +38,8 @@ void wire_put_record(struct dynbuf *b, const struct wire_record *r)
     msg_put_span(b, span_first(r->range, RANGE_BYTES));
     msg_put_span(b, span_first(r->range_sent, RANGE_BYTES));
     msg_put_u64(b, r->generation);
+    wire_put_step(b, &r->by);
+    msg_put_id(b, &r->lease);
     msg_put_u8(b, r->shadow);
 }
 
@@ -69,8 +71,10 @@ int wire_get_record(struct msg_in *m, struct wire_record *r)
     r->range = msg_get_span(m, RANGE_BYTES);
     r->range_sent = msg_get_span(m, RANGE_BYTES);
     r->generation = msg_get_u64(m);
+    int step = wire_get_step(m, &r->by);
+    msg_get_id(m, &r->lease);
     r->shadow = msg_get_bool(m);
-    return ok(m);
+    return step != 0 ? -1 : ok(m);
 }
 
 void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)

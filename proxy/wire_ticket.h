@@ -27,6 +27,8 @@ struct wire_record {
     struct span range, range_sent; /* of a GET: as it was asked for, and of the upstream; at most 96 bytes each. The
                                       second empty: not sent, or as it was asked for */
     uint64_t generation;           /* of a sandbox that the warden has started; else 0 */
+    struct wire_step by;           /* which of its commands sent it */
+    struct id lease;               /* that it brought; all zero: none */
     bool shadow;                   /* the verdict is what enforcement would have done; the request passed */
 };
 void wire_put_record(struct dynbuf *b, const struct wire_record *r);

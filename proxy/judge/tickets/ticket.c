@@ -218,6 +218,8 @@ int ticket_claim(struct exchange *x)
     msg_put_digest(b, &x->now.image->digest);
     msg_put_span(b, x->now.d.rule.id);
     msg_put_digest(b, &terms);
+    wire_put_step(b, &x->by);
+    msg_put_id(b, &x->lease);
     if (post_commit(x->judge, -1) != 0)
         return -1;
     exchange_claim(x, CLAIM_MADE);
