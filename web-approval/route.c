@@ -102,6 +102,9 @@ static const struct route {
     {"GET", "/history/export", PLACE_PAGE, page_history_export},
     {"GET", "/groups/*", PLACE_PAGE, page_group},
     {"POST", "/groups/*", PLACE_PAGE, page_group_decide},
+    {"GET", "/freeze", PLACE_PAGE, page_freeze},
+    {"POST", "/freeze", PLACE_PAGE, page_freeze_on},
+    {"POST", "/thaw", PLACE_PAGE, page_freeze_off},
     {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
 };
 
