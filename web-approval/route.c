@@ -105,6 +105,12 @@ static const struct route {
     {"GET", "/freeze", PLACE_PAGE, page_freeze},
     {"POST", "/freeze", PLACE_PAGE, page_freeze_on},
     {"POST", "/thaw", PLACE_PAGE, page_freeze_off},
+    {"GET", "/sandboxes", PLACE_PAGE, page_sandboxes},
+    {"GET", "/credentials", PLACE_PAGE, page_credentials},
+    {"GET", "/policy", PLACE_PAGE, page_policy},
+    {"POST", "/policy", PLACE_PAGE, page_policy_explain},
+    {"GET", "/audit", PLACE_PAGE, page_audit},
+    {"GET", "/health", PLACE_PAGE, page_health},
     {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
 };
 

@@ -6,7 +6,14 @@
 /* The rooms of the page. */
 static const struct room {
     const char *kind, *path, *name;
-} rooms[] = {{"list", "/", "Waiting"}, {"history", "/history", "History"}, {"grants", "/grants", "Grants"}};
+} rooms[] = {{"list", "/", "Waiting"},
+             {"history", "/history", "History"},
+             {"grants", "/grants", "Grants"},
+             {"sandboxes", "/sandboxes", "Sandboxes"},
+             {"credentials", "/credentials", "Credentials"},
+             {"policy", "/policy", "Policy"},
+             {"audit", "/audit", "Audit"},
+             {"health", "/health", "Health"}};
 
 static void room_link(struct exchange *x, const struct room *r, const char *kind)
 {

@@ -178,7 +178,7 @@ static void by_sandbox(struct exchange *x, struct waiting *all)
         struct span name = all->row[i].t.sandbox;
         for (end = i; end < all->n && span_eq(all->row[end].t.sandbox, name);)
             end++;
-        PUT(x, "<section class=\"box\">\n<h2><a href=\"/history?sandbox=");
+        PUT(x, "<section class=\"box\">\n<h2><a href=\"/sandboxes?name=");
         show_encoded(out, name);
         PUT(x, "\">");
         show_cut(out, name, 80);
@@ -292,7 +292,8 @@ static void list_body(struct exchange *x, uint64_t pending)
     if (pending == 0)
         PUT(x, "<div class=\"empty\"><p>Nothing waits.</p><p class=\"meta\">When an agent asks for something that a "
                "rule holds, it stands here until somebody decides. What was decided is in the <a "
-               "href=\"/history\">history</a>.</p></div>\n");
+               "href=\"/history\">history</a>; try a request against the <a "
+               "href=\"/policy\">policy</a>.</p></div>\n");
     int rc = desk_store_tickets(x->desk->store, &waiting, &x->arena, waiting_row, all, &e);
     sort(all);
     by_sandbox(x, all);

@@ -76,6 +76,12 @@ void show_own(struct dynbuf *out, const char *s)
     show_text(out, span_str(s));
 }
 
+void show_field(struct dynbuf *out, struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        ascii(out, s.p[i]);
+}
+
 void show_encoded(struct dynbuf *out, struct span s)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
