@@ -111,6 +111,7 @@ static const struct route {
     {"POST", "/policy", PLACE_PAGE, page_policy_explain},
     {"GET", "/audit", PLACE_PAGE, page_audit},
     {"GET", "/health", PLACE_PAGE, page_health},
+    {"GET", "/decisions", PLACE_PAGE, page_habits},
     {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
 };
 

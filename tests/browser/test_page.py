@@ -125,6 +125,7 @@ def what_a_person_is_told_of_the_policy(lab):
         ["room-sandboxes", "/sandboxes", "main", ["Waiting", "2"]],
         ["room-credentials", "/credentials", "main", ["api", "set", f"https://{up.name}:{up.port}/**"]],
         ["room-policy", "/policy", "main", ["What would it say?", "In force", "test"]],
+        ["room-decisions", "/decisions", "main", ["Nobody has decided anything yet."]],
         ["room-audit", "/audit", "main", ["unbroken", "records 1 to "]],
         ["room-health", "/health", "main", ["ledger", "ready", "2 requests"]]])
     gw.policy.write_text(simple_policy(up, write="deny"))

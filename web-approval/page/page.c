@@ -8,6 +8,7 @@ static const struct room {
     const char *kind, *path, *name;
 } rooms[] = {{"list", "/", "Waiting"},
              {"history", "/history", "History"},
+             {"habits", "/decisions", "Decisions"},
              {"grants", "/grants", "Grants"},
              {"sandboxes", "/sandboxes", "Sandboxes"},
              {"credentials", "/credentials", "Credentials"},

@@ -17,6 +17,7 @@
 #include "tests/kit.h"
 #include "tests/unit/policy/policy_kit.h"
 #include "web-approval/ask.h"
+#include "web-approval/rooms/habits.h"
 #include "web-approval/rooms/rooms.h"
 #include "web-approval/route.h"
 
@@ -376,6 +377,114 @@ static void writes_are_frozen_by_its_own_form_alone(void **state)
     sql("DELETE FROM meta WHERE key='frozen'");
 }
 
+/* --- how people decide ------------------------------------------------------------- */
+
+static void seen(struct habits *h, struct arena *a, const char *where, const char *state, const char *channel,
+                 uint64_t ms)
+{
+    const struct ticket t = {.state = span_str(state),
+                             .method = SPAN("POST"),
+                             .scheme = SPAN("https"),
+                             .port = 443,
+                             .host = SPAN("api.test"),
+                             .path = span_str(where),
+                             .op = SPAN("op"),
+                             .effect = SPAN("write"),
+                             .credential = SPAN("pay"),
+                             .code = SPAN("rule"),
+                             .rule_id = SPAN("change"),
+                             .rule_file = SPAN("p.yaml"),
+                             .rule_line = 9,
+                             .decided_channel = span_str(channel),
+                             .created_ms = 1000,
+                             .decided_ms = 1000 + ms};
+    habits_add(h, &t, a);
+}
+
+/* The change that is proposed, made: what was held is let through, and nothing else is. */
+static void a_rule_is_proposed_that_says_the_same(void **state)
+{
+    static struct habits h;
+    char yaml[4096], path_of[64];
+    struct dynbuf rule;
+    struct kit k;
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    dynbuf_init(&rule, 1 << 16);
+    h = (struct habits){.n = 0};
+    for (unsigned i = 0; i < HABIT_LEAST; i++) {
+        assert_false(h.n && habit_rule(&h.v[0], &rule));
+        (void)snprintf(path_of, sizeof(path_of), "/v1/x/%u/y", i);
+        seen(&h, &a, (const char *)arena_copy(&a, span_of((const uint8_t *)path_of, strlen(path_of) + 1)).p, "done",
+             "page", i < 5 ? 100 : 9000);
+    }
+    seen(&h, &a, "/v1/x/1/y", "done", "grant", 5); /* nobody looked at that one */
+    seen(&h, &a, "/v1/x/1/y", "expired", "", 5);
+    habits_end(&h);
+    assert_int_equal(h.n, 1);
+    assert_int_equal(h.v[0].approved, HABIT_LEAST);
+    assert_int_equal(h.v[0].fast, 5);
+    assert_int_equal(h.v[0].median_ms, 9000);
+    assert_int_equal(habits_median(&h), 9000);
+    assert_true(habit_rule(&h.v[0], &rule));
+    struct span text = dynbuf_span(&rule);
+    size_t at = span_find(text, SPAN("except:")), end = span_find(text, SPAN("\n\n  # and")),
+           next = span_find(text, SPAN("  - id: "));
+    assert_true(at < text.n && end < text.n && next < text.n);
+    (void)snprintf(
+        yaml, sizeof(yaml),
+        "version: 1\nname: proposed\ncredentials:\n  pay:\n    source: { store: pay }\n"
+        "    inject: { header: Authorization, format: \"Bearer {}\" }\n    only: [{ host: api.test }]\nrules:\n"
+        "  - id: change\n    match: { host: api.test, effect: write }\n    decide: hold\n    use: pay\n    "
+        "%.*s\n%.*s",
+        (int)(end - at), text.p + at, (int)(text.n - next), text.p + next);
+    if (!kit_load(&k, yaml, NULL))
+        fail_msg("%s\n%s", k.problems[0], yaml);
+    kit_expect(kit_judge(&k, "sb", "POST", "https://api.test/v1/x/77/y", NULL, "x", 1, true), VERDICT_ALLOW, "rule",
+               "change-as-always");
+    kit_expect(kit_judge(&k, "sb", "POST", "https://api.test/v1/x/77/z", NULL, "x", 1, true), VERDICT_HOLD, "rule",
+               "change");
+    kit_expect(kit_judge(&k, "sb", "PUT", "https://api.test/v1/x/77/y", NULL, "x", 1, true), VERDICT_HOLD, "rule",
+               "change");
+    kit_free(&k);
+    seen(&h, &a, "/v1/x/5/y", "denied", "page", 5);
+    assert_false(habit_rule(&h.v[0], &rule));
+    dynbuf_free(&rule);
+    arena_free(&a);
+}
+
+static void no_rule_is_proposed_of_what_is_grave_or_no_pattern(void **state)
+{
+    static const struct {
+        const char *effect, *path, *code, *rule;
+        bool wanted;
+    } rows[] = {{"write", "/v1/a", "rule", "r", true},       {"delete", "/v1/a", "rule", "r", false},
+                {"spend", "/v1/a", "rule", "r", false},      {"admin", "/v1/a", "rule", "r", false},
+                {"write", "/v1/*", "rule", "r", false},      {"write", "/v1/\"x", "rule", "r", false},
+                {"write", "/v1/{a}", "rule", "r", false},    {"write", "/v1/a", "learning", "r", false},
+                {"write", "/v1/a", "rule", "r: [x]", false}, {"write", "/v1/a", "rule", "", false}};
+    struct dynbuf rule;
+
+    dynbuf_init(&rule, 1 << 16);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct habit h = {.t = {.effect = span_str(rows[i].effect),
+                                      .path = span_str(rows[i].path),
+                                      .code = span_str(rows[i].code),
+                                      .rule_id = span_str(rows[i].rule),
+                                      .method = SPAN("POST"),
+                                      .host = SPAN("h.test"),
+                                      .scheme = SPAN("https"),
+                                      .port = 443},
+                                .path = span_str(rows[i].path),
+                                .approved = HABIT_LEAST};
+        assert_true(habit_rule(&h, &rule) == rows[i].wanted);
+    }
+    dynbuf_free(&rule);
+    assert_int_equal(get("/decisions"), 200);
+    assert_true(says("Nobody has decided anything yet"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +495,8 @@ int main(void)
         cmocka_unit_test(the_audit_says_whether_it_holds),
         cmocka_unit_test(health_says_what_runs),
         cmocka_unit_test(writes_are_frozen_by_its_own_form_alone),
+        cmocka_unit_test(a_rule_is_proposed_that_says_the_same),
+        cmocka_unit_test(no_rule_is_proposed_of_what_is_grave_or_no_pattern),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
