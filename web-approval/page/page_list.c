@@ -168,6 +168,27 @@ static void one_or_group(struct exchange *x, struct waiting *all, size_t i)
     group_card(x, all, at, n);
 }
 
+/* All of a sandbox that wait; shown: of them, which may be all. */
+static uint64_t of_sandbox(struct exchange *x, struct span name, size_t shown)
+{
+    uint64_t n;
+    struct err e;
+
+    if (shown < PAGE_OF_EACH || desk_store_pending_of(x->desk->store, name, &x->arena, &n, &e) != 0 || n < shown)
+        return shown;
+    return n;
+}
+
+static void flood(struct exchange *x, uint64_t n, size_t shown)
+{
+    if (n > shown)
+        (void)dynbuf_addf(
+            &x->out,
+            "<p class=\"note\"><b>A flood.</b> The first %zu of %llu stand here; what is odd is easily "
+            "missed in so many. <a href=\"/freeze\">Freezing writes</a> stops them while you look.</p>\n",
+            shown, (unsigned long long)n);
+}
+
 /* Rows stand under the sandbox that asks. */
 static void by_sandbox(struct exchange *x, struct waiting *all)
 {
@@ -182,7 +203,10 @@ static void by_sandbox(struct exchange *x, struct waiting *all)
         show_encoded(out, name);
         PUT(x, "\">");
         show_cut(out, name, 80);
-        (void)dynbuf_addf(out, "</a> <small>%zu waiting</small></h2>\n<ul class=\"cards\">\n", end - i);
+        uint64_t n = of_sandbox(x, name, end - i);
+        (void)dynbuf_addf(out, "</a> <small>%llu waiting</small></h2>\n", (unsigned long long)n);
+        flood(x, n, end - i);
+        PUT(x, "<ul class=\"cards\">\n");
         for (size_t j = i; j < end; j++)
             one_or_group(x, all, j);
         PUT(x, "</ul>\n</section>\n");
@@ -277,7 +301,6 @@ static int recent_row(void *ctx, const struct ticket *t)
 
 static void list_body(struct exchange *x, uint64_t pending)
 {
-    const struct ticket_filter waiting = {.state = SPAN("pending"), .limit = PAGE_WAITING};
     const struct ticket_filter recent = {.state = SPAN("decided"), .limit = PAGE_RECENT};
     struct recent rows = {x, false};
     struct waiting *all = arena_alloc(&x->arena, sizeof *all);
@@ -294,12 +317,12 @@ static void list_body(struct exchange *x, uint64_t pending)
                "rule holds, it stands here until somebody decides. What was decided is in the <a "
                "href=\"/history\">history</a>; try a request against the <a "
                "href=\"/policy\">policy</a>.</p></div>\n");
-    int rc = desk_store_tickets(x->desk->store, &waiting, &x->arena, waiting_row, all, &e);
+    int rc = desk_store_waiting(x->desk->store, PAGE_OF_EACH, PAGE_WAITING, &x->arena, waiting_row, all, &e);
     sort(all);
     by_sandbox(x, all);
     PUT(x, "</div>\n");
-    if (pending > PAGE_WAITING)
-        (void)dynbuf_addf(&x->out, "<p class=\"meta\">The newest %d of %llu are shown.</p>\n", PAGE_WAITING,
+    if (all->n == PAGE_WAITING)
+        (void)dynbuf_addf(&x->out, "<p class=\"hint\">%d of %llu are shown.</p>\n", PAGE_WAITING,
                           (unsigned long long)pending);
     if (rc == 0)
         rc = desk_store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &e);

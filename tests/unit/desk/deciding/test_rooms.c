@@ -377,6 +377,38 @@ static void writes_are_frozen_by_its_own_form_alone(void **state)
     sql("DELETE FROM meta WHERE key='frozen'");
 }
 
+/* --- what waits ------------------------------------------------------------------- */
+
+static void waits(const char *sandbox, unsigned i)
+{
+    char *text = sqlite3_mprintf(
+        "INSERT INTO ticket (id,state,sandbox,session,tenant,method,scheme,host,port,path,fields_json,head,body_size,"
+        "body_sha256,digest,join_key,op,effect,resource,credential,code,rule_id,rule_file,rule_line,policy,summary,"
+        "facts_json,agent_reason,approve_by,dialect,reason_required,created_ms,expires_ms,expires_boot_ms) VALUES "
+        "('%s%022u','pending','sb-%s','s','t','POST','https','h.example',443,'/p/%u','[]',x'',0,zeroblob(32),"
+        "randomblob(32),randomblob(32),'op','write','','','rule','r','p.yaml',1,zeroblob(32),'Number %u of "
+        "%s','[]','','',"
+        "'problem',0,%u,9000000,9)",
+        sandbox, i, sandbox, i, i, sandbox, 1000 + i);
+    sql(text);
+    sqlite3_free(text);
+}
+
+/* One sandbox that asks for much hides nothing of another, and it is said. */
+static void a_flood_hides_nobody(void **state)
+{
+    for (unsigned i = 0; i < 3 * PAGE_WAITING; i++)
+        waits("mmmm", i);
+    waits("aaaa", 1);
+    waits("zzzz", 1);
+    assert_int_equal(get("/"), 200);
+    assert_true(says("Number 1 of aaaa") && says("Number 1 of zzzz"));
+    assert_true(says("600 waiting</small>") && says("The first 40 of 600 stand here") && says("1 waiting</small>"));
+    sql("DELETE FROM ticket");
+    assert_int_equal(get("/"), 200);
+    assert_true(says("Nothing waits.") && !says("A flood"));
+}
+
 /* --- how people decide ------------------------------------------------------------- */
 
 static void seen(struct habits *h, struct arena *a, const char *where, const char *state, const char *channel,
@@ -495,6 +527,7 @@ int main(void)
         cmocka_unit_test(the_audit_says_whether_it_holds),
         cmocka_unit_test(health_says_what_runs),
         cmocka_unit_test(writes_are_frozen_by_its_own_form_alone),
+        cmocka_unit_test(a_flood_hides_nobody),
         cmocka_unit_test(a_rule_is_proposed_that_says_the_same),
         cmocka_unit_test(no_rule_is_proposed_of_what_is_grave_or_no_pattern),
     };
