@@ -7,6 +7,7 @@
 #include "common/msg.h"
 #include "common/net/loop.h"
 #include "common/role/role.h"
+#include "common/text/person.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
@@ -231,6 +232,7 @@ int main(void)
     if (!d->store || !d->server)
         log_die("no memory");
     folder_of(d->db, store_dir);
+    person_numbers_stay(); /* behind the wall nobody is looked up */
     role_confine(r, &wall);
     role_ready(r);
     say_link(d);
