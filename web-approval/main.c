@@ -39,6 +39,7 @@ static void config(void *arg, struct span key, struct span value)
         {"bundle", d->bundle, sizeof(d->bundle)},
         {"mode", d->mode, sizeof(d->mode)},
         {"dock_lanes", d->dock_lanes, sizeof(d->dock_lanes)},
+        {"dock_mounts", d->dock_mounts, sizeof(d->dock_mounts)},
         {"boot", d->boot, sizeof(d->boot)},
     };
 
