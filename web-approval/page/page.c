@@ -38,7 +38,8 @@ static void nav(struct exchange *x, const char *kind)
         room_link(x, &rooms[i], kind);
     (void)dynbuf_addf(&x->out, "</nav>\n<div class=\"me\">\n<a href=\"/freeze\"%s>Freeze writes</a>\n",
                       strcmp(kind, "freeze") == 0 ? " aria-current=\"page\"" : "");
-    PUT(x, "<div id=\"mine\" hidden></div>\n<form method=\"post\" action=\"/sign-out\"><a class=\"who\" href=\"/me\">");
+    PUT(x,
+        "<div id=\"mine\" hidden></div>\n<form method=\"post\" action=\"/sign-out\"><a class=\"who\" href=\"/me\">");
     show_own(&x->out, x->operator);
     PUT(x, "</a> <button class=\"quiet\">Sign out</button></form>\n</div>\n</div>\n");
 }
