@@ -76,6 +76,7 @@ struct caller {
 struct follow; /* follow.h */
 struct share;  /* share.h */
 struct tls_server;
+struct task;        /* task.h */
 struct transfer_of; /* transfer.h */
 
 /* Who the operator of an exchange is (people/who.h). */
@@ -103,6 +104,7 @@ struct desk {
     struct follow *following;
     struct chore *chores;    /* chore.h */
     struct task_kinds kinds; /* of tasks */
+    struct task *tasks;      /* that run (tasks/task.h) */
     uint64_t moment_at;      /* when the warden is asked who stands still for a moment (api_moment.c); 0: not */
     unsigned moment_turn;
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
@@ -111,6 +113,7 @@ struct desk {
     char audit_key[65];        /* hex, as the ledger said it; empty until then */
     char mode[16];             /* enforce or shadow */
     char dock_lanes[4096];     /* "TENANT LANE\n" each: by which lane what the dock starts for it sends */
+    char dock_mounts[8192];    /* "TENANT NAME PLACE\n" each: what it has mounted where */
     uint64_t owner_uid;
     struct dynbuf secrets; /* payload of the last M_SECRETS */
     struct dynbuf notice;  /* payload of the last M_POLICY_NOTICE */

@@ -9,6 +9,7 @@
 #include "common/net/loop.h"
 #include "common/net/tls.h"
 #include "common/role/role.h"
+#include "common/text/person.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
@@ -38,6 +39,7 @@ static void config(void *arg, struct span key, struct span value)
         {"bundle", d->bundle, sizeof(d->bundle)},
         {"mode", d->mode, sizeof(d->mode)},
         {"dock_lanes", d->dock_lanes, sizeof(d->dock_lanes)},
+        {"dock_mounts", d->dock_mounts, sizeof(d->dock_mounts)},
         {"boot", d->boot, sizeof(d->boot)},
     };
 
@@ -300,6 +302,7 @@ int main(void)
     if (!d->store || !d->server)
         log_die("no memory");
     folder_of(d->db, store_dir);
+    person_numbers_stay(); /* behind the wall nobody is looked up */
     role_confine(r, &wall);
     role_ready(r);
     say_link(d);

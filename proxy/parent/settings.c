@@ -137,8 +137,10 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "mode", conf->shadow ? "shadow" : "enforce");
     if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
         desk(&s, p);
-    if (c->role == ROLE_DESK)
+    if (c->role == ROLE_DESK) {
         text(&s, "dock_lanes", conf->dock_lanes);
+        text(&s, "dock_mounts", conf->dock_mounts);
+    }
     if (c->role == ROLE_CARRIER || c->role == ROLE_FETCHER) {
         text(&s, "roots", conf->roots);
         text(&s, "crl", conf->crl);

@@ -61,7 +61,7 @@ static void approve_fields(struct exchange *x, const struct view *v)
     (void)dynbuf_addf(
         &x->out,
         "<label for=\"why-yes\">%s</label>\n<input id=\"why-yes\" name=\"reason\" maxlength=\"300\"%s>\n"
-        "<button class=\"yes arm%s\">Approve this request</button>\n</form>\n",
+        "<button class=\"go yes arm%s\">Approve this request</button>\n</form>\n",
         t->reason_required ? "Why it is right <small>needed, kept in the audit</small>"
                            : "Note <small>kept in the audit</small>",
         t->reason_required ? " required" : "", deciding_is_grave(t) ? " grave" : "");
@@ -99,7 +99,7 @@ static bool nothing_to_approve(struct exchange *x, const struct view *v)
         return false;
     PUT(x, "<h3>Approve</h3>\n<p class=\"note\">What cannot be shown cannot be approved here.");
     show_own(&x->out, v->r.blocks ? " Why is said at the top of this page." : "");
-    PUT(x, "</p>\n</div>\n");
+    PUT(x, "</p>\n<p class=\"go none\" aria-hidden=\"true\">No approval here</p>\n</div>\n");
     return true;
 }
 
@@ -112,7 +112,7 @@ static void approve(struct exchange *x, const struct view *v)
         return;
     yes_means(x, t);
     if (page_is_cut(t)) {
-        PUT(x, "<p class=\"note\">The body is longer than this page shows.</p>\n<p><a class=\"button\" "
+        PUT(x, "<p class=\"note\">The body is longer than this page shows.</p>\n<p><a class=\"button go yes\" "
                "href=\"/tickets/");
         show_text(&x->out, t->id);
         PUT(x, "/whole\">Read all of it, then approve</a></p>\n</div>\n");
@@ -130,7 +130,7 @@ static void deny(struct exchange *x, const struct ticket *t)
     form_begin(x, t, "deny", "deny");
     PUT(x,
         "<label for=\"why-no\">Words to the agent</label>\n<input id=\"why-no\" name=\"reason\" maxlength=\"300\">\n"
-        "<button class=\"no arm\">Deny this request</button>\n</form>\n</div>\n");
+        "<button class=\"go no arm\">Deny this request</button>\n</form>\n</div>\n");
 }
 
 /* What became of it, in a sentence. */

@@ -108,8 +108,9 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
         return got;
     if (waits && grant_use(s, &g, &r) != 0)
         return -1;
-    if ((c->proof != NULL && votes_proof(s, &r, c->proof) != 0) || set_claimed(s, &r, c->xid) != 0 ||
-        reserve_claimed(s, r.id) != 0 || claim_audit(s, c, &r) != 0)
+    if (c->proof != NULL && votes_proof(s, &r, c->proof) != 0)
+        return -1;
+    if (set_claimed(s, &r, c->xid) != 0 || reserve_claimed(s, r.id) != 0 || claim_audit(s, c, &r) != 0)
         return -1;
     r.state = TICKET_EXECUTING;
     *state = TICKET_EXECUTING;
