@@ -4,6 +4,7 @@
 
 #include "web-approval/ask.h"
 #include "web-approval/dock.h"
+#include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
 
@@ -55,6 +56,7 @@ static const struct route {
     {"DELETE", "/api/v1/operators/*", PLACE_CONTROL, api_operator_remove},
     {"GET", "/api/v1/whoami", BOTH, api_whoami},
     {"GET", "/me", PLACE_PAGE, page_me},
+    {"POST", "/me/passkey", PLACE_PAGE, page_me_passkey},
     {"POST", "/me/password", PLACE_PAGE, page_me_password},
     {"GET", "/api/v1/keys", PLACE_CONTROL, api_keys},
     {"POST", "/api/v1/keys", PLACE_CONTROL, api_key_create},

@@ -59,6 +59,8 @@ void page_begin(struct exchange *x, unsigned status, const char *kind, const cha
            "<link rel=\"icon\" href=\"/assets/icon.svg\" type=\"image/svg+xml\">\n");
     if (x->session)
         PUT(x, "<script type=\"module\" src=\"/assets/desk.js\"></script>\n");
+    if (strcmp(kind, "sign-in") == 0 || strcmp(kind, "me") == 0 || strcmp(kind, "ticket") == 0)
+        PUT(x, "<script type=\"module\" src=\"/assets/passkey.js\"></script>\n");
     (void)dynbuf_addf(out, "</head>\n<body data-page=\"%s\"%s>\n", kind, x->session ? " class=\"in\"" : "");
     PUT(x, "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header class=\"top\">\n"
            "<a class=\"brand\" href=\"/\">Countersign</a>\n");
