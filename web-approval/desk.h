@@ -52,7 +52,7 @@ enum share_of {
 
 enum desk_place { PLACE_NONE = 0, PLACE_PAGE = 1, PLACE_CONTROL = 2, PLACE_DOCK = 16 };
 
-enum ask_whom { ASK_NOBODY = 0, ASK_LEDGER, ASK_PARENT, ASK_WARDEN };
+enum ask_whom { ASK_NOBODY = 0, ASK_LEDGER, ASK_PARENT, ASK_WARDEN, ASK_KEEPER };
 struct exchange;
 /* The answer of another role; f is NULL when none came. */
 typedef void ask_fn(struct exchange *x, struct frame *f);
@@ -95,7 +95,8 @@ struct desk {
     struct guard guard;
     struct attempts attempts;
     struct tls_server *tls; /* of the page; NULL: without */
-    struct chan *ledger, *parent, *warden, *dock;
+    struct chan *ledger, *parent, *warden, *dock, *keeper;
+    struct dynbuf passkeys; /* payload of the last M_PASSKEYS */
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
     size_t held[SHARES]; /* of DESK_FOLLOWS, of DESK_SHORT */
@@ -127,6 +128,7 @@ struct exchange {
     enum desk_place place;
     char operator[GUARD_OPERATOR];
     struct who who;
+    struct span passkey;           /* what one signed for the decision; in the arena */
     const struct session *session; /* on the page: signed in */
     struct caller caller;          /* of PLACE_DOCK */
     bool moment;                   /* the sandbox that x->arg names stands still for it, and then goes on */

@@ -4,6 +4,7 @@
 
 #include "web-approval/ask.h"
 #include "web-approval/dock.h"
+#include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
 
@@ -55,6 +56,7 @@ static const struct route {
     {"DELETE", "/api/v1/operators/*", PLACE_CONTROL, api_operator_remove},
     {"GET", "/api/v1/whoami", BOTH, api_whoami},
     {"GET", "/me", PLACE_PAGE, page_me},
+    {"POST", "/me/passkey", PLACE_PAGE, page_me_passkey},
     {"POST", "/me/password", PLACE_PAGE, page_me_password},
     {"GET", "/api/v1/keys", PLACE_CONTROL, api_keys},
     {"POST", "/api/v1/keys", PLACE_CONTROL, api_key_create},
@@ -115,6 +117,16 @@ static const struct route {
     {"GET", "/history/export", PLACE_PAGE, page_history_export},
     {"GET", "/groups/*", PLACE_PAGE, page_group},
     {"POST", "/groups/*", PLACE_PAGE, page_group_decide},
+    {"GET", "/freeze", PLACE_PAGE, page_freeze},
+    {"POST", "/freeze", PLACE_PAGE, page_freeze_on},
+    {"POST", "/thaw", PLACE_PAGE, page_freeze_off},
+    {"GET", "/sandboxes", PLACE_PAGE, page_sandboxes},
+    {"GET", "/credentials", PLACE_PAGE, page_credentials},
+    {"GET", "/policy", PLACE_PAGE, page_policy},
+    {"POST", "/policy", PLACE_PAGE, page_policy_explain},
+    {"GET", "/audit", PLACE_PAGE, page_audit},
+    {"GET", "/health", PLACE_PAGE, page_health},
+    {"GET", "/decisions", PLACE_PAGE, page_habits},
     {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
 };
 
