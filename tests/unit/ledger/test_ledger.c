@@ -58,6 +58,8 @@ static void send_claim(uint64_t xid, const struct id *id)
     msg_put_digest(b, &policy);
     msg_put_span(b, SPAN("push"));
     msg_put_digest(b, &fix_terms);
+    wire_put_step(b, &(struct wire_step){.number = 0}); /* what ran in no started sandbox, and with no lease */
+    msg_put_id(b, &(struct id){{0}});
     assert_int_equal(chan_commit(judge), 0);
 }
 
