@@ -1,7 +1,6 @@
 #include "web-approval/history/history.h"
 
 #include "common/text/utf8.h"
-#include "web-approval/page/show.h"
 
 struct param {
     const char *name;
@@ -51,6 +50,17 @@ bool history_narrowed(const struct history_filter *f)
     return f->text.n || f->state.n || f->sandbox.n || f->host.n || f->by.n;
 }
 
+static void put_encoded(struct dynbuf *out, struct span s)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+
+    for (size_t i = 0; i < s.n; i++)
+        if (memchr(plain, s.p[i], sizeof plain - 1))
+            (void)dynbuf_add_byte(out, s.p[i]);
+        else
+            (void)dynbuf_addf(out, "%%%02X", s.p[i]);
+}
+
 void history_query(struct dynbuf *out, const struct history_filter *f, struct span after)
 {
     struct param all[PARAMS];
@@ -60,11 +70,11 @@ void history_query(struct dynbuf *out, const struct history_filter *f, struct sp
     for (size_t i = 0; i < PARAMS; i++)
         if (all[i].value.n) {
             (void)dynbuf_addf(out, "%s%s=", any ? "&amp;" : "?", all[i].name);
-            show_encoded(out, all[i].value);
+            put_encoded(out, all[i].value);
             any = true;
         }
     if (after.n) {
         (void)dynbuf_addf(out, "%safter=", any ? "&amp;" : "?");
-        show_encoded(out, after);
+        put_encoded(out, after);
     }
 }

@@ -262,7 +262,9 @@ static const struct key approve_keys[] = {TEXT(m_approve, by, "by", "an entry of
                                            .at = AT(m_approve, grants),
                                            .table = &grants_table,
                                            .help = "how many more of the same shape a yes may cover"},
-                                          PEOPLE_KEYS(m_approve),
+                                          LATER("quorum"),
+                                          LATER("step_up"),
+                                          LATER("self_approval"),
                                           {0}};
 static const struct table approve_table = {"approve:", sizeof(struct m_approve), approve_keys};
 
