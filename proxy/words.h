@@ -16,6 +16,7 @@ enum role_id {
     ROLE_FETCHER,
     ROLE_WARDEN,
     ROLE_DOCK,
+    ROLE_BROKER, /* instance 0 serves, each other one runs turns */
     ROLE_COUNT
 };
 
@@ -41,7 +42,7 @@ enum way {
     WAY_CAPTURED, /* was on its way elsewhere: TLS (its SNI says where to) or origin-form HTTP, from the first byte */
 };
 
-/* Who accepts: lobby 1, 6, 8; front 2, 7, 9; desk 3, 4; keeper 5; resolver 10; dock 11. */
+/* Who accepts: lobby 1, 6, 8; front 2, 7, 9; desk 3, 4; keeper 5; resolver 10; dock 11; broker 12, 13. */
 enum listen_kind {
     LISTEN_NONE = 0,
     LISTEN_HTTP = 1, /* of many sandboxes */
@@ -56,6 +57,8 @@ enum listen_kind {
         9, /* Unix of one sandbox: a PROXY v2 header makes a connection captured, without one it is WAY_HTTP */
     LISTEN_DNS = 10,  /* two descriptors: UDP and TCP, answered with an address of our own */
     LISTEN_DOCK = 11, /* the sandbox API */
+    LISTEN_BROKER = 12,     /* conversations, with keys */
+    LISTEN_BROKER_OWN = 13, /* the same on a Unix socket, for the operator */
 };
 
 /* What the fetcher may have started: programs of our own, one each, of pkglibexecdir. */

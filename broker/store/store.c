@@ -225,6 +225,25 @@ enum bstore_result bstore_messages(struct bstore *s, struct span tenant, const s
     return named(tenant) ? s->ops->messages(s, tenant, conversation, after, a, out) : BS_NONE;
 }
 
+enum bstore_result bstore_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
+                                        struct bstore_conversations *out)
+{
+    *out = (struct bstore_conversations){.n = 0};
+    return named(tenant) ? s->ops->conversations(s, tenant, after, a, out) : BS_NONE;
+}
+
+enum bstore_result bstore_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
+                               struct id *out)
+{
+    *out = (struct id){{0}};
+    return named(tenant) ? s->ops->fork(s, tenant, conversation, messages, out) : BS_NONE;
+}
+
+uint64_t bstore_pulse(struct bstore *s)
+{
+    return s->ops->pulse(s);
+}
+
 enum bstore_result bstore_sweep(struct bstore *s)
 {
     return s->ops->sweep(s);

@@ -135,6 +135,16 @@ struct bstore_messages {
     struct bstore_read_message *message;
     size_t n;
 };
+struct bstore_conversation {
+    struct id id;
+    uint64_t created_ms, changed_ms, turns, messages;
+    struct span phase;
+    bool busy;
+};
+struct bstore_conversations {
+    struct bstore_conversation *row;
+    size_t n;
+};
 struct bstore_turn_row {
     struct id conversation;
     struct span state; /* queued, running, done, aside */
@@ -189,6 +199,16 @@ BSTORE_CALL bstore_events(struct bstore *s, struct span tenant, const struct id 
                           uint64_t after, struct arena *a, struct bstore_log *out);
 BSTORE_CALL bstore_messages(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                             struct arena *a, struct bstore_messages *out);
+/* Those of a tenant, by their ids, from the one after `after` (none: from the first). */
+BSTORE_CALL bstore_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
+                                 struct bstore_conversations *out);
+/* A new conversation that begins with the first so many messages of this one. BS_CONFLICT: calls would be cut from their
+ * results there, or it has not so many. */
+BSTORE_CALL bstore_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
+                        struct id *out);
+/* Another number when somebody else has changed something since it was asked last; of what is done through s itself it
+ * need not tell. A hint that costs next to nothing: who misses one looks again a little later. */
+uint64_t bstore_pulse(struct bstore *s);
 /* Forget keys that are old. */
 BSTORE_CALL bstore_sweep(struct bstore *s);
 

@@ -52,6 +52,7 @@ static void differences(struct config *old, struct config *new, char list[PARENT
     needs(list, strcmp(old->desk_address, new->desk_address) != 0, "desk");
     needs(list, strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0,
           "e2b");
+    needs(list, memcmp(&old->broker, &new->broker, sizeof(old->broker)) != 0, "broker");
     needs(list,
           old->inline_wait_ms != new->inline_wait_ms || old->expires_ms != new->expires_ms ||
               old->pending_max != new->pending_max,

@@ -77,6 +77,13 @@ enum bstore_result lite_events(struct bstore *s, struct span tenant, const struc
                                uint64_t after, struct arena *a, struct bstore_log *out);
 enum bstore_result lite_messages(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                                  struct arena *a, struct bstore_messages *out);
+enum bstore_result lite_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
+                                      struct bstore_conversations *out);
+enum bstore_result lite_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
+                             struct id *out);
+uint64_t lite_pulse(struct bstore *s);
+/* A new conversation of this tenant, if it may have one more. */
+enum bstore_result lite_new_conversation(struct lite *l, struct span tenant, struct id *out) MUSTCHECK;
 enum bstore_result lite_sweep(struct bstore *s);
 
 #endif
