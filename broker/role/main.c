@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "broker/models/route/table.h"
@@ -17,7 +18,7 @@
 #include "common/role/role.h"
 #include "proxy/msgs.h"
 
-enum { TEXT = 1024 };
+enum { TEXT = 1024, OPEN_TRIES = 100, OPEN_PAUSE_MS = 50 };
 
 struct start {
     char dir[TEXT], db[TEXT], models[TEXT], proxy[128];
@@ -144,6 +145,25 @@ static void read_models(struct start *s)
     dynbuf_free(&text);
 }
 
+/* Who serves makes it where there is none; the workers come to one that is there. While it is being made, or taken over
+ * from one that was killed, it may be refused for a moment. */
+static struct bstore *open_store(const struct start *s)
+{
+    const struct timespec pause = {.tv_nsec = OPEN_PAUSE_MS * 1000000L};
+    struct bstore *store = NULL;
+    struct stat st;
+    struct err e = {"it is not there"};
+    for (int i = 0; i < OPEN_TRIES && store == NULL; i++) {
+        if (i > 0)
+            (void)nanosleep(&pause, NULL);
+        if (s->worker == 0 || (stat(s->db, &st) == 0 && st.st_size > 0))
+            store = bstore_sqlite_open(s->db, NULL, &e);
+    }
+    if (store == NULL)
+        log_die("the broker's store: %s", e.text);
+    return store;
+}
+
 static uint16_t proxy_port(const struct start *s)
 {
     const char *colon = strrchr(s->proxy, ':');
@@ -160,7 +180,6 @@ int main(void)
     const char *const dirs[] = {s.dir, NULL};
     uint16_t port = 0;
     struct wall wall = {.calls = WALL_FILES | WALL_ACCEPT, .rw_dirs = dirs};
-    struct err e;
     if ((s.loop = loop_new()) == NULL)
         return 1;
     s.work.loop = s.serve.loop = s.loop;
@@ -173,8 +192,7 @@ int main(void)
         wall = (struct wall){.calls = WALL_FILES | WALL_PAIR | WALL_CONNECT, .rw_dirs = dirs, .ports = &port, .nports = 1};
     }
     role_confine(r, &wall);
-    if ((s.work.store = s.serve.store = bstore_sqlite_open(s.db, NULL, &e)) == NULL)
-        log_die("%s", e.text);
+    s.work.store = s.serve.store = open_store(&s);
     (void)snprintf(s.work.proxy, sizeof(s.work.proxy), "%s", s.proxy);
     s.serve.owner = (unsigned)s.owner;
     if (s.worker > 0)

@@ -140,7 +140,7 @@ class Model:
         openai = request.path.endswith("/chat/completions")
         request.send_response(200)
         request.send_header("Content-Type", "text/event-stream")
-        request.send_header("Connection", "close")
+        request.send_header("Transfer-Encoding", "chunked")
         request.end_headers()
         request.close_connection = True
         if step.get("cut"):
@@ -148,12 +148,16 @@ class Model:
             events = list(anthropic(step))[:4]
         else:
             events = chat(step) if openai else anthropic(step)
+        def say(words):
+            request.wfile.write(b"%x\r\n%s\r\n" % (len(words), words))
+            request.wfile.flush()
+
         for event in events:
             head = "" if openai else f"event: {event['type']}\n"
-            request.wfile.write(f"{head}data: {json.dumps(event)}\n\n".encode())
-            request.wfile.flush()
+            say(f"{head}data: {json.dumps(event)}\n\n".encode())
         if openai:
-            request.wfile.write(b"data: [DONE]\n\n")
+            say(b"data: [DONE]\n\n")
+        request.wfile.write(b"0\r\n\r\n")
 
     def results(self, n=-1):
         """What the tools said, as request n had it: (failed, text) each, in order."""

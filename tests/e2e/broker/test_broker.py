@@ -2,11 +2,15 @@
 """The broker, whole: a scripted model works in a sandbox, its turns are durable, readers miss nothing and hear nothing twice,
 whoever is killed; no key is anywhere but in the gateway."""
 import json
+import os
+import signal
 
 import room  # noqa: F401
 from brokers import Broker
 from harness import main, test
-from models import CUT, call, status, text
+from models import CUT, Gate, call, status, text
+
+EFFECT = "echo ran >> /workspace/ran; "
 
 
 @test()
@@ -26,26 +30,152 @@ def a_model_edits_a_file_and_runs_a_command(lab):
     assert json.loads(results[2][1])["entries"][0]["name"] == "hello.sh", results
     assert "exit status 3" in results[3][1] and "good day from here" in results[3][1] and "on" in results[3][1], results
     assert "".join(e[1]["event"]["text"] for e in reader.events if e[0] == "message.delta") == "All of it is done."
-    # The model was asked with the credential, which nobody but the gateway holds; with what the broker showed, it was a lease.
+    # The model was asked with the credential, which nobody but the gateway holds: what the broker showed was a lease of it.
     asked = broker.model.asked[0]["fields"]
     assert asked["x-api-key"] == "m" * 40 and "proxy-authorization" not in asked, asked
     turn = broker.turn(said)
-    assert turn["state"] == "done" and turn["steps"] == 4 and turn["tokens"] == 4 * 120 and turn["cost_micro"] == 4 * (300 + 300), turn
+    assert turn["state"] == "done" and turn["steps"] == 4 and turn["tokens"] == 4 * 120 and turn["cost_micro"] == 4 * 600, turn
     # A conversation is an identity of its own at the gateway, which ends with its turn.
-    assert {r["sandbox"] for r in broker.gw.audit() if r.get("rule") == "model"} <= {"m-" + said["conversation_id"]}
+    assert {r["sandbox"] for r in broker.gw.audit() if r.get("host") == broker.model.name} == {"m-" + said["conversation_id"]}
     assert not [s for s in broker.gw.cli_json("sandbox", "list")["sandboxes"] if s["name"].startswith("m-")]
     # All of it was read: a reader that comes back with the last id may stop.
     assert broker.ask("GET", "/stream/" + said["conversation_id"], Last_Event_ID=reader.after)[0] == 204
+    it_goes_on_and_is_forked(broker, said)
+    keys_and_tenants(broker, said)
+    what_goes_wrong_has_its_words(broker)
 
-    # It goes on, and remembers.
+
+def it_goes_on_and_is_forked(broker, said):
     broker.model.script([text("yes")])
     again = broker.chat("and do you remember?", conversation_id=said["conversation_id"])
     assert broker.done(again)["end"] == "completed"
     messages = broker.model.asked[-1]["body"]["messages"]
-    assert messages[0]["content"] == "make it say good day" or "make it say good day" in json.dumps(messages[0]), messages[0]
-    status_, history = broker.ask("GET", f"/conversations/{said['conversation_id']}/history")
-    assert [m["role"] for m in history["messages"]] == ["user", *["assistant", "results"] * 3, "assistant", "user", "assistant"]
-    assert [c["conversation_id"] for c in broker.ask("GET", "/conversations")[1]["conversations"]] == [said["conversation_id"]]
+    assert "make it say good day" in json.dumps(messages[0]), messages[0]
+    history = broker.ask("GET", f"/conversations/{said['conversation_id']}/history")[1]["messages"]
+    assert [m["role"] for m in history] == ["user", *["assistant", "results"] * 3, "assistant", "user", "assistant"], history
+    fork = f"/conversations/{said['conversation_id']}/fork"
+    assert broker.ask("POST", fork, {"messages": 2})[0] == 409  # a call would lose its result
+    assert broker.ask("POST", fork, {"messages": 99})[0] == 409
+    made = broker.ask("POST", fork, {"messages": 3})[1]["conversation_id"]
+    broker.model.script([text("another way")])
+    assert broker.done(broker.chat("now otherwise", conversation_id=made))["end"] == "completed"
+    assert len(broker.model.asked[-1]["body"]["messages"]) == 4
+    listed = {c["conversation_id"]: c["messages"] for c in broker.ask("GET", "/conversations")[1]["conversations"]}
+    assert listed == {said["conversation_id"]: 10, made: 5}, listed
+
+
+def keys_and_tenants(broker, said):
+    """A tenant sees its own alone; a key does what its scopes say; one that was taken back does nothing."""
+    broker.model.script([text("once")])
+    first = broker.ask("POST", "/chat", {"message": "once"}, Idempotency_Key="k1")
+    assert first == broker.ask("POST", "/chat", {"message": "once"}, Idempotency_Key="k1") and first[0] == 202
+    assert broker.ask("POST", "/chat", {"message": "twice"}, Idempotency_Key="k1")[0] == 409
+    broker.done(first[1])
+    other = broker.gw.cli_json("key", "create", "other", "--broker", "--tenant", "acme")["key"]
+    reads = broker.gw.cli_json("key", "create", "reads", "--broker", "--read-only")["key"]
+    boxes = broker.gw.cli_json("key", "create", "boxes")["key"]
+    for path in (f"/conversations/{said['conversation_id']}/history", f"/turns/{said['turn_id']}", f"/stream/{said['conversation_id']}"):
+        assert broker.ask("GET", path, key=other)[0] == 404, path
+        assert broker.ask("GET", path, key=boxes)[0] == 401, path
+        assert broker.ask("GET", path, key="csb_" + "0" * 40)[0] == 401, path
+    assert broker.ask("POST", f"/turns/{said['turn_id']}/cancel", {}, key=other)[0] == 404
+    assert broker.ask("POST", "/chat", {"message": "x", "conversation_id": said["conversation_id"]}, key=other)[0] == 404
+    assert broker.ask("GET", f"/turns/{said['turn_id']}", key=reads)[0] == 200
+    assert broker.ask("POST", "/chat", {"message": "x"}, key=reads)[0] == 403
+    broker.gw.cli("key", "rm", "reads", rc=0)
+    assert broker.ask("GET", f"/turns/{said['turn_id']}", key=reads)[0] == 401
+    assert broker.ask("GET", "/conversations", key=other)[1]["conversations"] == []
+
+
+def what_goes_wrong_has_its_words(broker):
+    """A stream that is cut, a busy model, calls that cannot be run, the same ones for ever, a turn that is cancelled."""
+    model = broker.model
+    model.script([CUT, status(529, retry_after="1"), text("third time lucky")])
+    said = broker.chat("go on in spite of it")
+    reader = broker.read(said)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    assert reader.names().count("turn.attempt_superseded") == 2 and reader.names().count("turn.retry") == 2, reader.names()
+    shown = [e[1]["event"] for e in reader.events if e[0] == "message.delta"]
+    assert "".join(e["text"] for e in shown if e["attempt"] == 3) == "third time lucky", shown
+
+    model.script([call("no_such_tool", call("run_command", command=7), a=1), text("so be it")])
+    assert broker.done(broker.chat("call what there is not"))["end"] == "completed"
+    assert [failed for failed, _ in model.results()] == [True, True] and "no tool of that name" in model.results()[0][1]
+
+    model.script([call("read_file", path="x")] * 9)
+    turn = broker.done(broker.chat("for ever", budget={"same_calls": 3}))
+    assert turn["end"] == "same-calls" and turn["steps"] == 3, turn
+    model.script([call("read_file", path=str(i)) for i in range(9)])
+    assert broker.done(broker.chat("and on", budget={"steps": 2}))["end"] == "steps"
+
+    model.script([call("run_command", command="echo begun; sleep 600")])
+    said = broker.chat("take your time")
+    reader = broker.read(said)
+    reader.until("tool.output")
+    assert broker.ask("POST", f"/turns/{said['turn_id']}/cancel", {})[0] == 202
+    reader.until("turn.done", end="cancelled")
+    assert [e[1]["event"]["end"] for e in reader.events if e[0] == "tool.done"] == ["error"]
+
+
+def kill(broker, pid):
+    broker.lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
+    os.kill(pid, signal.SIGKILL)
+
+
+def worker_of(broker, number=0):
+    """Who has a turn: the process that the gateway's stream of an attach goes to cannot be seen, its claim can."""
+    return broker.pids()[1 + number:]
+
+
+@test()
+def whoever_is_killed_nothing_is_lost_and_nothing_is_done_twice(lab):
+    broker = Broker(lab, workers=1)
+    model, box = broker.model, "/workspace"
+    gate = Gate(call("run_command", command="echo one >> ran; echo said one; while [ ! -e go ]; do sleep 0.05; done; echo and on"))
+    model.script([gate, call("run_command", command="echo two >> ran"), text("over")])
+    said = broker.chat("work")
+    name, reader = "c-" + said["conversation_id"], broker.read(said)
+    server, worker = broker.pids()
+
+    # While the model is asked: the step is begun once more, by another worker, whose lane ends the one before.
+    assert gate.reached.wait(60)
+    model.script([call("run_command", command="echo one >> ran; echo said one; while [ ! -e go ]; do sleep 0.05; done; echo and on"),
+                  call("run_command", command="echo two >> ran"), text("over")])
+    kill(broker, worker)
+    gate.go.set()
+    reader.until("turn.attempt_superseded")
+    # While its command runs: it goes on, and who takes over follows it to its end.
+    reader.until("tool.output")
+    kill(broker, broker.pids()[1])
+    # And whoever shows it: the reader comes back with its last id.
+    kill(broker, server)
+    lab.wait_for("a third worker", lambda: len(broker.pids()) == 2)
+    reader.until("turn.started", 3)
+    broker.gw.cli("sandbox", "exec", name, "--", "touch", "go", rc=0)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    results = model.results()
+    assert [failed for failed, _ in results] == [False, False], results
+    assert "said one" in results[0][1] and "and on" in results[0][1], results
+    assert broker.gw.cli("sandbox", "exec", name, "--", "cat", "ran", rc=0).out == b"one\ntwo\n"
+    done = [e[1]["event"]["call"] for e in reader.events if e[0] == "tool.done"]
+    assert done == [0, 0], reader.events
+
+    # All of it at once, and the sandbox with it: what was begun is never run again by itself, and the model is told so.
+    model.script([call("run_command", command="echo three >> /tmp/x; echo begun; sleep 600"), text("I see")])
+    said = broker.chat("go on", conversation_id=said["conversation_id"])
+    reader = broker.read(said)
+    reader.until("tool.output")
+    os.kill(broker.gw.process.pid, signal.SIGKILL)
+    broker.gw.process.wait()
+    broker.gw.up()
+    broker.find()
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    last = json.dumps(model.asked[-1]["body"]["messages"][-1])
+    assert "unknown" in last and "confirm the state" in last and "three >> /tmp/x" in last, last
+    assert sum("echo three" in r.get("argv", ["", "", "", "", ""])[-1] for r in broker.gw.audit() if r["kind"] == "run-begin") <= 1
 
 
 if __name__ == "__main__":
