@@ -21,7 +21,7 @@
 enum { TEXT = 1024, OPEN_TRIES = 100, OPEN_PAUSE_MS = 50 };
 
 struct start {
-    char dir[TEXT], db[TEXT], models[TEXT], proxy[128];
+    char dir[TEXT], db[TEXT], models[TEXT], proxy[128], boot[64];
     uint64_t worker, owner;
     struct work work;
     struct serve serve;
@@ -39,6 +39,7 @@ static void setting(void *arg, struct span key, struct span value)
     } texts[] = {{"broker_dir", s->dir, sizeof(s->dir)},
                  {"broker_db", s->db, sizeof(s->db)},
                  {"models", s->models, sizeof(s->models)},
+                 {"boot", s->boot, sizeof(s->boot)},
                  {"proxy", s->proxy, sizeof(s->proxy)}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (span_eq(key, span_str(texts[i].key)) &&
@@ -164,6 +165,16 @@ static struct bstore *open_store(const struct start *s)
     return store;
 }
 
+/* The same for each process that is this worker of this gateway, one after the other. */
+static void who(const struct start *s, struct id *id)
+{
+    struct digest d;
+    char text[128];
+    int n = snprintf(text, sizeof(text), "%s worker %llu", s->boot, (unsigned long long)s->worker);
+    digest_of(span_of(text, n > 0 ? (size_t)n : 0), &d);
+    memcpy(id->b, d.b, ID_BYTES);
+}
+
 static uint16_t proxy_port(const struct start *s)
 {
     const char *colon = strrchr(s->proxy, ':');
@@ -195,6 +206,7 @@ int main(void)
     s.work.store = s.serve.store = open_store(&s);
     (void)snprintf(s.work.proxy, sizeof(s.work.proxy), "%s", s.proxy);
     s.serve.owner = (unsigned)s.owner;
+    who(&s, &s.work.id);
     if (s.worker > 0)
         work_begin(&s.work);
     else if (serve_begin(&s.serve) != 0)

@@ -12,6 +12,7 @@ struct bstore_ops {
     const char *(*why)(struct bstore *s);
     enum bstore_result (*chat)(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
     enum bstore_result (*claim)(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
+    enum bstore_result (*ended)(struct bstore *s, const struct id *worker);
     enum bstore_result (*extend)(struct bstore *s, const struct claim *c, bool *cancelled);
     enum bstore_result (*release)(struct bstore *s, const struct claim *c, uint64_t after_ms);
     enum bstore_result (*load)(struct bstore *s, const struct claim *c, struct arena *a, struct bstore_turn *out);

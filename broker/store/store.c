@@ -112,6 +112,11 @@ enum bstore_result bstore_claim(struct bstore *s, const struct id *worker, uint6
     return ms == 0 || ms > BSTORE_CLAIM_MAX ? BS_FULL : s->ops->claim(s, worker, ms, out);
 }
 
+enum bstore_result bstore_ended(struct bstore *s, const struct id *worker)
+{
+    return s->ops->ended(s, worker);
+}
+
 enum bstore_result bstore_extend(struct bstore *s, const struct claim *c)
 {
     bool cancelled;

@@ -167,6 +167,8 @@ const char *bstore_why(struct bstore *s);
 BSTORE_CALL bstore_chat(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
 /* The next turn that may run, for ms; BS_NONE: there is none now. */
 BSTORE_CALL bstore_claim(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
+/* The process that was this worker has ended for certain: its claims are over now, as if their time were. */
+BSTORE_CALL bstore_ended(struct bstore *s, const struct id *worker);
 BSTORE_CALL bstore_extend(struct bstore *s, const struct claim *c);
 /* Give it back, for somebody to take in so many ms: no worker was lost. */
 BSTORE_CALL bstore_release(struct bstore *s, const struct claim *c, uint64_t after_ms);

@@ -24,8 +24,9 @@ void work_look(void *arg)
 
 void work_begin(struct work *w)
 {
-    if (id_new(&w->id) != 0)
-        log_die("the system has no randomness to give");
+    /* The one before of this number has ended, or we would not have been started: nobody has to wait for its claim. */
+    if (bstore_ended(w->store, &w->id) != BS_OK)
+        log_warn("what the worker before had claimed waits for its time: %s", bstore_why(w->store));
     if ((w->look = timer_new(w->loop, work_look, w)) == NULL)
         log_die("out of memory");
     timer_set(w->look, 0);

@@ -77,6 +77,18 @@ enum bstore_result lite_fork(struct bstore *s, struct span tenant, const struct 
     return lite_end(l, r == BS_OK ? copy(l, tenant, &from, &to, messages) : r);
 }
 
+enum bstore_result lite_ended(struct bstore *s, const struct id *worker)
+{
+    struct lite *l = lite_of(s);
+    struct lite_id id = lite_id(worker);
+    sqlite3_stmt *q = lite_begin(l) == 0 ? db_stmt(&l->db, SQL_CLAIMS_END) : NULL;
+    if (q == NULL)
+        return lite_end(l, BS_FAIL);
+    db_text(q, 1, span_of(id.text, ID_TEXT));
+    db_int(q, 2, l->now);
+    return lite_end(l, db_run(&l->db, q) == 0 ? BS_OK : BS_FAIL);
+}
+
 uint64_t lite_pulse(struct bstore *s)
 {
     struct lite *l = lite_of(s);

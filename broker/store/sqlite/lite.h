@@ -55,6 +55,7 @@ enum bstore_result lite_over(struct lite *l, const struct claim *c, enum turn_en
 
 enum bstore_result lite_chat(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
 enum bstore_result lite_claim(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
+enum bstore_result lite_ended(struct bstore *s, const struct id *worker);
 enum bstore_result lite_extend(struct bstore *s, const struct claim *c, bool *cancelled);
 enum bstore_result lite_release(struct bstore *s, const struct claim *c, uint64_t after_ms);
 enum bstore_result lite_finish(struct bstore *s, const struct claim *c, enum turn_end end, struct span why);

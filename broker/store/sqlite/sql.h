@@ -83,6 +83,7 @@
     X(FORK_CUTS, "SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2 AND seq=?3+1 AND role=?4") \
     X(FORK_COUNT, "UPDATE conversation SET messages=(SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2)" \
         " WHERE tenant=?1 AND id=?2 RETURNING messages") \
+    X(CLAIMS_END, "UPDATE turn SET claimed_until=min(claimed_until,?2) WHERE worker=?1 AND state='running'") \
     X(PULSE, "PRAGMA data_version") \
     X(EVENTS, "SELECT seq,turn,epoch,type,body FROM display WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
         " LIMIT ?4")

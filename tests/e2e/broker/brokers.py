@@ -1,8 +1,9 @@
 """A gateway with the broker, a scripted model behind it, and readers of its streams."""
 import http.client
 import json
+import os
+import pathlib
 import re
-import signal
 import threading
 
 import room  # noqa: F401
@@ -100,10 +101,26 @@ class Broker:
         """Waits for the end of a turn, without a stream."""
         return self.lab.wait_for("the end of the turn", lambda: (lambda t: t if t["state"] in ("done", "aside") else None)(self.turn(said)))
 
-    def pids(self):
-        """Those of the broker's processes, by what each is: {0: the one that serves, ...}."""
-        found = self.lab.run(["pgrep", "-P", str(self.gw.process.pid), "-f", "countersign-broker"]).out.split()
-        return [int(pid) for pid in found]
+    def pid(self, worker):
+        """Of one of the broker's processes, once it is there; 0: of the one that serves."""
+        def found():
+            for line in self.lab.run(["pgrep", "-P", str(self.gw.process.pid), "-f", "countersign-broker"]).out.split():
+                if self.serves(int(line)) == (worker == 0):
+                    return int(line)
+            return None
+        return self.lab.wait_for("a process of the broker", found)
+
+    @staticmethod
+    def serves(pid):
+        """It alone listens."""
+        listening = set()
+        for table in ("tcp", "unix"):
+            for row in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+                fields = row.split()
+                if table == "tcp" and fields[3] == "0A":
+                    listening.add(fields[9])
+        links = [os.readlink(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+        return any(f"socket:[{inode}]" in links for inode in listening)
 
 
 class Reader(threading.Thread):
@@ -171,7 +188,3 @@ class Reader(threading.Thread):
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
         return numbers
 
-
-def end(pid):
-    import os
-    os.kill(pid, signal.SIGKILL)

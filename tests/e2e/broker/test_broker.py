@@ -7,10 +7,8 @@ import signal
 
 import room  # noqa: F401
 from brokers import Broker
-from harness import main, test
+from harness import PATIENCE, main, test
 from models import CUT, Gate, call, status, text
-
-EFFECT = "echo ran >> /workspace/ran; "
 
 
 @test()
@@ -118,49 +116,55 @@ def what_goes_wrong_has_its_words(broker):
     assert [e[1]["event"]["end"] for e in reader.events if e[0] == "tool.done"] == ["error"]
 
 
-def kill(broker, pid):
+def kill(broker, worker):
+    """0: the one that serves."""
     broker.lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
-    os.kill(pid, signal.SIGKILL)
-
-
-def worker_of(broker, number=0):
-    """Who has a turn: the process that the gateway's stream of an attach goes to cannot be seen, its claim can."""
-    return broker.pids()[1 + number:]
+    os.kill(broker.pid(worker), signal.SIGKILL)
 
 
 @test()
 def whoever_is_killed_nothing_is_lost_and_nothing_is_done_twice(lab):
     broker = Broker(lab, workers=1)
-    model, box = broker.model, "/workspace"
-    gate = Gate(call("run_command", command="echo one >> ran; echo said one; while [ ! -e go ]; do sleep 0.05; done; echo and on"))
-    model.script([gate, call("run_command", command="echo two >> ran"), text("over")])
+    model = broker.model
+    steps = [call("run_command", command="echo one >> ran"),
+             call("run_command", command="echo two >> ran; echo said two; while [ ! -e go ]; do sleep 0.05; done; echo and on"),
+             call("run_command", command="echo three >> ran"), text("over")]
+    gate = Gate(steps[0])
+    model.script([gate])
     said = broker.chat("work")
     name, reader = "c-" + said["conversation_id"], broker.read(said)
-    server, worker = broker.pids()
 
     # While the model is asked: the step is begun once more, by another worker, whose lane ends the one before.
-    assert gate.reached.wait(60)
-    model.script([call("run_command", command="echo one >> ran; echo said one; while [ ! -e go ]; do sleep 0.05; done; echo and on"),
-                  call("run_command", command="echo two >> ran"), text("over")])
-    kill(broker, worker)
+    assert gate.reached.wait(PATIENCE)
+    model.script(steps)
+    kill(broker, 1)
     gate.go.set()
     reader.until("turn.attempt_superseded")
-    # While its command runs: it goes on, and who takes over follows it to its end.
+    # While a command runs: it goes on, and who takes over follows it to its end.
     reader.until("tool.output")
-    kill(broker, broker.pids()[1])
-    # And whoever shows it: the reader comes back with its last id.
-    kill(broker, server)
-    lab.wait_for("a third worker", lambda: len(broker.pids()) == 2)
+    kill(broker, 1)
+    # And who shows it: the reader comes back with its last id.
+    kill(broker, 0)
     reader.until("turn.started", 3)
     broker.gw.cli("sandbox", "exec", name, "--", "touch", "go", rc=0)
     reader.until("turn.done", end="completed")
     reader.whole()
     results = model.results()
-    assert [failed for failed, _ in results] == [False, False], results
-    assert "said one" in results[0][1] and "and on" in results[0][1], results
-    assert broker.gw.cli("sandbox", "exec", name, "--", "cat", "ran", rc=0).out == b"one\ntwo\n"
-    done = [e[1]["event"]["call"] for e in reader.events if e[0] == "tool.done"]
-    assert done == [0, 0], reader.events
+    assert [failed for failed, _ in results] == [False] * 3, results
+    assert "said two" in results[1][1] and "and on" in results[1][1], results
+    assert broker.gw.cli("sandbox", "exec", name, "--", "cat", "ran", rc=0).out == b"one\ntwo\nthree\n"
+    assert [e[1]["event"]["step"] for e in reader.events if e[0] == "tool.done"] == [1, 2, 3], reader.events
+
+    # A turn that ends two workers at one step is set aside, and says so.
+    model.script([call("run_command", command="echo begun; while [ ! -e never ]; do sleep 0.05; done")])
+    said = broker.chat("end them", conversation_id=said["conversation_id"])
+    reader = broker.read(said)
+    reader.until("tool.output")
+    kill(broker, 1)
+    reader.until("turn.started", 2)
+    kill(broker, 1)
+    reader.until("turn.done", end="set-aside")
+    reader.whole()
 
     # All of it at once, and the sandbox with it: what was begun is never run again by itself, and the model is told so.
     model.script([call("run_command", command="echo three >> /tmp/x; echo begun; sleep 600"), text("I see")])
