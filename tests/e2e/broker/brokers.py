@@ -59,7 +59,7 @@ tasks:
 
 
 class Broker:
-    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False):
+    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False):
         self.lab, self.model, self.up = lab, Model(lab), lab.upstream()
         place = {"host": self.up.name, "port": self.up.port, "mhost": self.model.name, "mport": self.model.port}
         policy = POLICY.format(up=upstream_yaml(self.up.name, self.up.port, self.up.ca),
@@ -67,7 +67,8 @@ class Broker:
         (lab.dir / "models.yaml").write_text(MODELS.format(protocol=protocol, host=self.model.name, port=self.model.port))
         self.gw = Gateway(Nobodys(lab) if ordinary else lab, policy,
                           {"api": lab.canary("c" * 40).encode(), "model": lab.canary("m" * 40).encode()},
-                          config=f'broker: {{ http: "127.0.0.1:0", models: models.yaml, workers: {workers} }}\n')
+                          config=f'broker: {{ http: "127.0.0.1:0", models: models.yaml, workers: {workers}'
+                                 + (", lanes: { default: web }" if lanes else "") + " }\n")
         self.find()
         self.key = self.gw.cli_json("key", "create", "reader", "--broker")["key"]
 

@@ -7,6 +7,7 @@ import signal
 
 import room  # noqa: F401
 from brokers import Broker
+from gateway import program
 from harness import PATIENCE, main, test
 from models import CUT, Gate, call, status, text
 
@@ -171,7 +172,7 @@ def whoever_is_killed_nothing_is_lost_and_nothing_is_done_twice(lab):
     said = broker.chat("go on", conversation_id=said["conversation_id"])
     reader = broker.read(said)
     reader.until("tool.output")
-    os.kill(broker.gw.process.pid, signal.SIGKILL)
+    broker.gw.process.signal(signal.SIGKILL)
     broker.gw.process.wait()
     broker.gw.up()
     broker.find()
@@ -180,6 +181,24 @@ def whoever_is_killed_nothing_is_lost_and_nothing_is_done_twice(lab):
     last = json.dumps(model.asked[-1]["body"]["messages"][-1])
     assert "unknown" in last and "confirm the state" in last and "three >> /tmp/x" in last, last
     assert sum("echo three" in r.get("argv", ["", "", "", "", ""])[-1] for r in broker.gw.audit() if r["kind"] == "run-begin") <= 1
+
+@test()
+def what_waits_is_shown_and_decided_where_the_person_talks(lab):
+    """An ordinary user's gateway, a model that speaks the other protocol, a write that is held."""
+    broker = Broker(lab, protocol="chat", ordinary=True, lanes=True)
+    broker.model.script([call("run_command", command=f"curl -sS --cacert $CURL_CA_BUNDLE -d hello https://{broker.up.name}:{broker.up.port}/ok"),
+                         text("It was sent.")])
+    chat = broker.gw.lab.start([program(), "chat", "send it"], env={"COUNTERSIGN_STATE": broker.gw.state, "PATH": os.environ["PATH"]},
+                               ready="countersign approvals approve")
+    ticket = broker.gw.pending()
+    assert ticket["session"].startswith("c-") and ticket["host"] == broker.up.name, ticket
+    broker.gw.approve(ticket["id"])
+    lab.wait_for("the end of the chat", lambda: chat.popen.poll() is not None)
+    chat.told = True
+    assert chat.popen.returncode == 0 and b"It was sent." in chat.seen and b"[run_command]" in chat.seen, chat.seen
+    assert broker.up.effects() == {"POST /ok": 1}, broker.up.effects()
+    listed = broker.gw.cli("chat", "--list", rc=0).out.decode()
+    assert ticket["session"][2:] in listed, listed
 
 
 if __name__ == "__main__":
