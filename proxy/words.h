@@ -55,8 +55,8 @@ enum listen_kind {
     LISTEN_CAPTURED_MANY = 8, /* the same, the sandbox by source address */
     LISTEN_CAPTURED_UNIX =
         9, /* Unix of one sandbox: a PROXY v2 header makes a connection captured, without one it is WAY_HTTP */
-    LISTEN_DNS = 10,  /* two descriptors: UDP and TCP, answered with an address of our own */
-    LISTEN_DOCK = 11, /* the sandbox API */
+    LISTEN_DNS = 10,        /* two descriptors: UDP and TCP, answered with an address of our own */
+    LISTEN_DOCK = 11,       /* the sandbox API */
     LISTEN_BROKER = 12,     /* conversations, with keys */
     LISTEN_BROKER_OWN = 13, /* the same on a Unix socket, for the operator */
 };

@@ -1,5 +1,5 @@
-/* The channels to the dock and to the broker's processes: streams of the dock's callers, each opened with a token, and
- * of the broker's turns, each of a tenant. */
+/* The channels to the dock and to the broker's processes: streams of the dock's callers, each opened with a token,
+ * and of the broker's turns, each of a tenant. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -142,11 +142,11 @@ void agent_begin(struct agent *l, const struct loop_found *f, struct loop_action
 {
     out->n = 0;
     *l = (struct agent){.budget = f->budget,
-                       .used = f->used,
-                       .started_ms = f->started_ms,
-                       .step = f->settled + 1,
-                       .attempts = f->attempts,
-                       .planned = f->planned};
+                        .used = f->used,
+                        .started_ms = f->started_ms,
+                        .step = f->settled + 1,
+                        .attempts = f->attempts,
+                        .planned = f->planned};
     for (size_t i = 0; f->planned && i < f->n && i < TURN_CALLS_MAX; i++)
         l->call[l->calls++] = (struct loop_call){
             .asked = f->asked[i], .at = f->end[i] != CALL_OPEN ? AT_END : AT_REST, .end = f->end[i]};

@@ -146,8 +146,8 @@ static void read_models(struct start *s)
     dynbuf_free(&text);
 }
 
-/* Who serves makes it where there is none; the workers come to one that is there. While it is being made, or taken over
- * from one that was killed, it may be refused for a moment. */
+/* Who serves makes it where there is none; the workers come to one that is there. While it is being made, or taken
+ * over from one that was killed, it may be refused for a moment. */
 static struct bstore *open_store(const struct start *s)
 {
     const struct timespec pause = {.tv_nsec = OPEN_PAUSE_MS * 1000000L};
@@ -200,7 +200,8 @@ int main(void)
     read_models(&s);
     if (s.worker > 0) {
         port = proxy_port(&s);
-        wall = (struct wall){.calls = WALL_FILES | WALL_PAIR | WALL_CONNECT, .rw_dirs = dirs, .ports = &port, .nports = 1};
+        wall = (struct wall){
+            .calls = WALL_FILES | WALL_PAIR | WALL_CONNECT, .rw_dirs = dirs, .ports = &port, .nports = 1};
     }
     role_confine(r, &wall);
     s.work.store = s.serve.store = open_store(&s);

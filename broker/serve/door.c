@@ -316,7 +316,8 @@ static void admit(struct caller *c)
         let_in(c, MAY_CHAT | MAY_READ);
         return;
     }
-    struct span key = f != NULL && span_starts(f->value, SPAN("Bearer ")) ? span_trim(span_from(f->value, 7)) : SPAN_NONE;
+    struct span key =
+        f != NULL && span_starts(f->value, SPAN("Bearer ")) ? span_trim(span_from(f->value, 7)) : SPAN_NONE;
     c->tenant[0] = '\0';
     if (key.n == 0 || key.n > SERVE_KEY_MAX) {
         reply_no(x, 401, "a key is needed: Authorization: Bearer csb_...");

@@ -1,7 +1,7 @@
-/* Where conversations are had: HTTP and server-sent events. It runs nothing and asks no model; what it is told it puts
- * into the store, and what it shows is what the store has.
+/* Where conversations are had: HTTP and server-sent events. It runs nothing and asks no model; what it is told it
+ * puts into the store, and what it shows is what the store has.
  *
- *   door.c    bytes of a caller <-> one struct call at a time · who.c whose key that is (the desk knows)
+ *   door.c    bytes of a caller <-> one struct call at a time; whose key that is, the desk knows
  *   routes.c  which handler · talk.c chat, cancel, history, fork · stream.c what happens, as it happens */
 #ifndef BROKER_SERVE_SERVE_H
 #define BROKER_SERVE_SERVE_H

@@ -1,6 +1,6 @@
 /* GET /stream/ID: what the log has after an event, and then what comes. Only events of the log have an id,
- * <epoch>.<seq>; a reader that comes back with one misses nothing and hears nothing twice. Where that is not to be had,
- * `session_lost` says so, and what is there follows from its first event on. */
+ * <epoch>.<seq>; a reader that comes back with one misses nothing and hears nothing twice. Where that is not to be
+ * had, `session_lost` says so, and what is there follows from its first event on. */
 #include "broker/serve/serve.h"
 
 #include "common/net/loop.h"
@@ -70,7 +70,8 @@ static enum bstore_result page(struct call *x, struct arena *a, struct bstore_lo
     return bstore_events(x->serve->store, call_tenant(x), &x->conversation, x->epoch, x->after, a, log);
 }
 
-/* Events were dropped, or the log began anew: it is said, and what is there comes from its beginning. -1: x is gone. */
+/* Events were dropped, or the log began anew: it is said, and what is there comes from its beginning. -1: x is gone.
+ */
 static int lost(struct call *x, struct arena *a, struct bstore_log *log)
 {
     x->epoch = x->after = 0;

@@ -38,8 +38,8 @@ struct bstore_ops {
                                    uint64_t after, struct arena *a, struct bstore_messages *out);
     enum bstore_result (*conversations)(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                         struct bstore_conversations *out);
-    enum bstore_result (*fork)(struct bstore *s, struct span tenant, const struct id *conversation,
-                               uint64_t messages, struct id *out);
+    enum bstore_result (*fork)(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
+                               struct id *out);
     uint64_t (*pulse)(struct bstore *s);
     enum bstore_result (*sweep)(struct bstore *s);
 };

@@ -201,7 +201,8 @@ void run_command(struct task *t, uint64_t ord, const struct json *args)
     uint64_t timeout = TIMEOUT_S;
     struct dynbuf b;
     struct jsonw w;
-    if (command.n == 0 || (json_get(args, SPAN("timeout")) != NULL && json_u64(args, SPAN("timeout"), &timeout) != 0)) {
+    if (command.n == 0 ||
+        (json_get(args, SPAN("timeout")) != NULL && json_u64(args, SPAN("timeout"), &timeout) != 0)) {
         task_done(t, ord, CALL_ERROR, SPAN("command is a text, and timeout a whole number"));
         return;
     }

@@ -93,7 +93,8 @@ void run_write(struct task *t, uint64_t ord, const struct json *args)
     if (json_text(args, SPAN("content")).n > TOOL_CONTENT_MAX)
         task_done(t, ord, CALL_ERROR, SPAN("the content is longer than 512 KiB: write it in parts, with a command"));
     else if (slash > 1)
-        desk_ask(t, "POST", desk_box(t, "/files/mkdir?parents=true", span_first(path, slash - 1)), SPAN_NONE, made, ord);
+        desk_ask(t, "POST", desk_box(t, "/files/mkdir?parents=true", span_first(path, slash - 1)), SPAN_NONE, made,
+                 ord);
     else
         put(t, ord);
 }
@@ -155,7 +156,10 @@ static void looked(struct task *t, uint64_t ord, unsigned status, struct span bo
     size_t at;
     bool old = occurs(body, json_text(args, SPAN("old")), &at) > 0;
     bool new = occurs(body, json_text(args, SPAN("new")), &at) > 0;
-    enum known known = status != 200 ? KNOWN_NOTHING : new && !old ? KNOWN_ANSWERED : old && !new ? KNOWN_NOT_SENT : KNOWN_NOTHING;
+    enum known known = status != 200 ? KNOWN_NOTHING
+                       : new && !old ? KNOWN_ANSWERED
+                       : old && !new ? KNOWN_NOT_SENT
+                                     : KNOWN_NOTHING;
     if (known == KNOWN_ANSWERED)
         t->call[ord].result = SPAN("done");
     task_tell(t, (struct loop_event){.heard = HEARD_LOOKED, .ord = ord, .known = known, .end = CALL_DONE});

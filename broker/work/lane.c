@@ -1,5 +1,5 @@
-/* What a turn is given: its conversation's identity at the gateway, anew each time the turn is taken, leases for it, and
- * a sandbox for its tools. */
+/* What a turn is given: its conversation's identity at the gateway, anew each time the turn is taken, leases for it,
+ * and a sandbox for its tools. */
 #include <stdio.h>
 
 #include "broker/work/work.h"
@@ -25,8 +25,8 @@ static void taken(struct task *t, uint64_t arg, unsigned status, struct span bod
 
 void lane_take(struct task *t)
 {
-    desk_ask(t, "POST", arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity", t->conversation), SPAN("{}"),
-             taken, 0);
+    desk_ask(t, "POST", arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity", t->conversation),
+             SPAN("{}"), taken, 0);
 }
 
 /* Whether it went or not: the next turn of the conversation ends it, too. */
@@ -39,7 +39,7 @@ static void dropped(struct task *t, uint64_t arg, unsigned status, struct span b
 void lane_drop(struct task *t)
 {
     desk_ask(t, "DELETE", arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity", t->conversation),
-                 SPAN_NONE, dropped, 0);
+             SPAN_NONE, dropped, 0);
 }
 
 /* --- leases --------------------------------------------------------------------------- */
@@ -87,8 +87,8 @@ void lease_need(struct task *t, struct span credential, told_fn *fn, uint64_t ar
         return;
     }
     *w = (struct wants){fn, arg, credential};
-    desk_ask(t, "POST", arena_printf(&t->step_arena, "/api/v1/conversations/%s/leases", t->conversation), json, leased,
-             (uint64_t)(uintptr_t)w);
+    desk_ask(t, "POST", arena_printf(&t->step_arena, "/api/v1/conversations/%s/leases", t->conversation), json,
+             leased, (uint64_t)(uintptr_t)w);
 }
 
 /* --- the sandbox ---------------------------------------------------------------------- */

@@ -2,12 +2,19 @@
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 
-enum { MESSAGE_ROOM = BSTORE_BODY_MAX, ALL_RESULTS = 144 * 1024 /* JSON may need six bytes for one */, ARGS_TOLD = 512 };
+enum {
+    MESSAGE_ROOM = BSTORE_BODY_MAX,
+    ALL_RESULTS = 144 * 1024 /* JSON may need six bytes for one */,
+    ARGS_TOLD = 512
+};
 
 const char prompt_system[] =
-    "You work for a person, in a sandbox of your own: a Linux machine without any key or password. What it sends passes "
-    "a gateway, which puts credentials in where a policy allows it, and holds writes until a person has approved exactly "
-    "those bytes: a request that waits is no error, and repeating it asks for nothing new. Never ask for secrets: there are "
+    "You work for a person, in a sandbox of your own: a Linux machine without any key or password. What it sends "
+    "passes "
+    "a gateway, which puts credentials in where a policy allows it, and holds writes until a person has approved "
+    "exactly "
+    "those bytes: a request that waits is no error, and repeating it asks for nothing new. Never ask for secrets: "
+    "there are "
     "none here. When a call's outcome is said to be unknown, look at what is there before you do anything again.";
 
 /* One that is kept, as a message. */
@@ -29,8 +36,8 @@ int prompt_build(struct task *t, struct arena *a, struct prompt *out)
     uint64_t after = 0;
     *out = (struct prompt){.n = 0};
     do {
-        if (bstore_messages(t->w->store, span_of(t->claim.tenant, t->claim.tenant_n), &t->claim.conversation, after, a,
-                            &page) != BS_OK) {
+        if (bstore_messages(t->w->store, span_of(t->claim.tenant, t->claim.tenant_n), &t->claim.conversation, after,
+                            a, &page) != BS_OK) {
             task_why(t, SPAN("the conversation cannot be read"));
             return -1;
         }
@@ -95,8 +102,9 @@ static struct span recalled(struct task *t)
 {
     struct dynbuf b;
     dynbuf_init(&b, MESSAGE_ROOM);
-    (void)dynbuf_addf(&b, "The last step was cut off. Some of its calls may have had their effect though nothing came "
-                          "back: confirm the state before you go on, and repeat nothing blindly.\n");
+    (void)dynbuf_addf(&b,
+                      "The last step was cut off. Some of its calls may have had their effect though nothing came "
+                      "back: confirm the state before you go on, and repeat nothing blindly.\n");
     for (size_t i = 0; i < t->calls; i++) {
         const struct work_call *c = &t->call[i];
         (void)dynbuf_addf(&b, "\n- %.*s %.*s\n  outcome: %s\n", SPAN_FMT(c->call.tool),

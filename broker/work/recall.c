@@ -1,6 +1,6 @@
-/* What became of a call of which the end is not known: of a command, by the warden, which has those of its sandboxes, and
- * by the ledger, which writes each down before it is ordered. Its lane before this one has ended: what they do not know
- * of has not been run, and will not be. */
+/* What became of a call of which the end is not known: of a command, by the warden, which has those of its sandboxes,
+ * and by the ledger, which writes each down before it is ordered. Its lane before this one has ended: what they do
+ * not know of has not been run, and will not be. */
 #include <stdio.h>
 
 #include "broker/work/tools.h"
@@ -19,12 +19,12 @@ static void receipt(struct task *t, uint64_t ord, const struct json *run)
     uint64_t sent = 0, refused = 0;
     (void)!json_u64(effects, SPAN("count"), &sent);
     (void)!json_u64(effects, SPAN("refused"), &refused);
-    t->call[ord].result = arena_printf(
-        &t->step_arena,
-        "The gateway's record has this command as %.*s (run %.*s): while it ran, %llu requests left the sandbox and %llu "
-        "were refused. What it said is lost.",
-        SPAN_FMT(json_text(run, SPAN("state"))), SPAN_FMT(json_text(run, SPAN("id"))), (unsigned long long)sent,
-        (unsigned long long)refused);
+    t->call[ord].result = arena_printf(&t->step_arena,
+                                       "The gateway's record has this command as %.*s (run %.*s): while it ran, %llu "
+                                       "requests left the sandbox and %llu "
+                                       "were refused. What it said is lost.",
+                                       SPAN_FMT(json_text(run, SPAN("state"))), SPAN_FMT(json_text(run, SPAN("id"))),
+                                       (unsigned long long)sent, (unsigned long long)refused);
     t->call[ord].effect = arena_copy(&t->arena, json_text(run, SPAN("id")));
 }
 

@@ -75,8 +75,7 @@ void show(struct task *t, const char *type, struct dynbuf *body)
 
 void show_delta(struct task *t, const char *type, uint64_t piece, struct span text)
 {
-    if (t->delta.n > 0 &&
-        (t->delta_type != type || t->delta_piece != piece || t->delta.n + text.n > DELTA_MAX))
+    if (t->delta.n > 0 && (t->delta_type != type || t->delta_piece != piece || t->delta.n + text.n > DELTA_MAX))
         end_delta(t);
     t->delta_type = type;
     t->delta_piece = piece;

@@ -162,8 +162,8 @@ static void settle_call(struct task *t, const struct loop_action *a)
     struct jsonw w;
     const char *words = call_end_words(a->end);
     if (*words != '\0')
-        c->result = c->result.n == 0 ? span_str(words)
-                                     : arena_printf(&t->step_arena, "%s\n%.*s", words, SPAN_FMT(c->result));
+        c->result =
+            c->result.n == 0 ? span_str(words) : arena_printf(&t->step_arena, "%s\n%.*s", words, SPAN_FMT(c->result));
     const struct bstore_settled how = {.end = a->end, .result = c->result, .effect = c->effect};
     if (!show_flush(t) || !task_passed(t, bstore_call(t->w->store, &t->claim, a->step, a->ord, &how)))
         return;
@@ -275,8 +275,11 @@ static void begin_agent(struct task *t)
     t->calls = f->planned ? f->calls : 0;
     for (size_t i = 0; i < t->calls; i++) {
         const struct bstore_found_call *c = &f->call[i];
-        t->call[i] = (struct work_call){
-            .call = c->call, .key = c->key, .end = c->settled.end, .result = c->settled.result, .effect = c->settled.effect};
+        t->call[i] = (struct work_call){.call = c->call,
+                                        .key = c->key,
+                                        .end = c->settled.end,
+                                        .result = c->settled.result,
+                                        .effect = c->settled.effect};
         asked[i].class = c->call.class;
         agent_call_digest(c->call.tool, c->call.args, &asked[i].what);
         ends[i] = c->settled.end;

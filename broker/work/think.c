@@ -95,9 +95,8 @@ static size_t take_calls(struct task *t, const struct answer_result *r, struct l
         const struct answer_call *c = &r->call[i];
         const struct tool *tool = tool_of(c->block->name);
         bool run = c->broken == NULL && tool != NULL;
-        struct span why = c->broken != NULL
-                              ? span_str(c->broken)
-                              : arena_printf(&t->step_arena, "there is no tool of that name");
+        struct span why =
+            c->broken != NULL ? span_str(c->broken) : arena_printf(&t->step_arena, "there is no tool of that name");
         struct dynbuf b;
         struct jsonw w;
         dynbuf_init(&b, BSTORE_BODY_MAX);
@@ -140,7 +139,8 @@ static void complete(struct think *k, const struct answer_result *r)
     }
     if (r->usage.known && meter_cost(&k->model->price, &r->usage, &cost) != 0)
         cost = INT64_MAX;
-    t->used = (struct used){.tokens = r->usage.known ? tokens(&r->usage) : meter_guess(k->body.n), .cost_micro = cost};
+    t->used =
+        (struct used){.tokens = r->usage.known ? tokens(&r->usage) : meter_guess(k->body.n), .cost_micro = cost};
     think_end(t);
     task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = t->used});
 }
@@ -220,12 +220,12 @@ static void send(struct task *t, uint64_t arg, unsigned status, struct span leas
         no_answer(t, status >= 500, 1000);
         return;
     }
-    const struct wire_ask ask = {.url = arena_printf(&t->step_arena, "%.*s%s", SPAN_FMT(m->origin.endpoint),
-                                                     model_path(m->protocol)),
-                                 .token = span_str(t->lane),
-                                 .lease = lease,
-                                 .protocol = m->protocol,
-                                 .body = dynbuf_span(&k->body)};
+    const struct wire_ask ask = {
+        .url = arena_printf(&t->step_arena, "%.*s%s", SPAN_FMT(m->origin.endpoint), model_path(m->protocol)),
+        .token = span_str(t->lane),
+        .lease = lease,
+        .protocol = m->protocol,
+        .body = dynbuf_span(&k->body)};
     k->wire = wire_begin(t->w, &ask, heard, k, &why);
     if (k->wire == NULL)
         failed_so(k, FAULT_UNREACHED, why);

@@ -7,7 +7,8 @@
 /* What each may do if it is done once more is decided here, and by no model: see broker/loop/README.md. */
 static const struct tool tools[] = {
     {"run_command",
-     "Run a command with /bin/sh in the workspace and return what it says and how it ended. Its outcome may be unknown "
+     "Run a command with /bin/sh in the workspace and return what it says and how it ended. Its outcome may be "
+     "unknown "
      "after a failure; it is never run again by itself.",
      OBJECT("\"command\":{\"type\":\"string\"},\"dir\":{\"type\":\"string\"},\"timeout\":{\"type\":\"integer\","
             "\"description\":\"seconds, at most 3600; 300 if it is not said\"}",
@@ -37,6 +38,7 @@ size_t tools_for_model(struct model_tool *out, size_t most)
 {
     size_t n = 0;
     for (; n < sizeof(tools) / sizeof(tools[0]) && n < most; n++)
-        out[n] = (struct model_tool){span_str(tools[n].name), span_str(tools[n].description), span_str(tools[n].schema)};
+        out[n] =
+            (struct model_tool){span_str(tools[n].name), span_str(tools[n].description), span_str(tools[n].schema)};
     return n;
 }

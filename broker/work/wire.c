@@ -8,7 +8,13 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 
-enum { IN_MAX = 128 * 1024, CONNECT_MS = 60 * 1000, SILENCE_MS = 10 * 60 * 1000, HEAD_ROOM = 32 * 1024, PART = 256 * 1024 };
+enum {
+    IN_MAX = 128 * 1024,
+    CONNECT_MS = 60 * 1000,
+    SILENCE_MS = 10 * 60 * 1000,
+    HEAD_ROOM = 32 * 1024,
+    PART = 256 * 1024
+};
 
 struct wire {
     struct work *w;

@@ -1,5 +1,5 @@
-/* One request to a model, through the gateway's proxy, as the conversation's own identity: for https a tunnel with TLS to
- * the gateway's CA, for http an absolute target. */
+/* One request to a model, through the gateway's proxy, as the conversation's own identity: for https a tunnel with
+ * TLS to the gateway's CA, for http an absolute target. */
 #ifndef BROKER_WORK_WIRE_H
 #define BROKER_WORK_WIRE_H
 
@@ -22,7 +22,8 @@ struct wire_ask {
 };
 
 /* fn may be called until wire_free, never before this has returned. NULL: *why says it. */
-struct wire *wire_begin(struct work *w, const struct wire_ask *ask, wire_fn *fn, void *arg, const char **why) MUSTCHECK;
+struct wire *wire_begin(struct work *w, const struct wire_ask *ask, wire_fn *fn, void *arg,
+                        const char **why) MUSTCHECK;
 void wire_free(struct wire **w);
 /* Of WIRE_HEAD. */
 const struct http_head *wire_head(const struct wire *w);

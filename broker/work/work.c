@@ -24,7 +24,8 @@ void work_look(void *arg)
 
 void work_begin(struct work *w)
 {
-    /* The one before of this number has ended, or we would not have been started: nobody has to wait for its claim. */
+    /* The one before of this number has ended, or we would not have been started: nobody has to wait for its claim.
+     */
     if (bstore_ended(w->store, &w->id) != BS_OK)
         log_warn("what the worker before had claimed waits for its time: %s", bstore_why(w->store));
     if ((w->look = timer_new(w->loop, work_look, w)) == NULL)

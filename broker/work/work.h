@@ -27,7 +27,7 @@ struct wish;
 enum {
     WORK_CLAIM_MS = 15 * 1000, /* a claim; each tick, and all that is written down, extends it */
     WORK_TICK_MS = 1000,
-    WORK_LOOK_MS = 100,       /* how often it is looked for a turn, where nobody says that there is one */
+    WORK_LOOK_MS = 100,          /* how often it is looked for a turn, where nobody says that there is one */
     WORK_TURN_BYTES = 256 << 20, /* of memory that one turn may take; the process has as much and a little more */
     WORK_STEP_BYTES = 64 << 20,
     WORK_TODO_MAX = 256,
@@ -76,9 +76,9 @@ struct task {
     struct work *w;
     struct claim claim;
     char conversation[ID_TEXT + 1], turn[ID_TEXT + 1];
-    char box[2 + ID_TEXT + 1];       /* the name of its sandbox */
-    char lane[WORK_LANE_MAX + 1];    /* empty: it has none yet */
-    struct arena arena, step_arena;  /* of the turn; of the step */
+    char box[2 + ID_TEXT + 1];      /* the name of its sandbox */
+    char lane[WORK_LANE_MAX + 1];   /* empty: it has none yet */
+    struct arena arena, step_arena; /* of the turn; of the step */
     struct bstore_turn found;
     struct agent agent;
     struct loop_action todo[WORK_TODO_MAX];
@@ -86,7 +86,8 @@ struct task {
     bool pumping, over, fenced, given_back, box_up;
     enum turn_end ending;
     char why[WORK_WHY_MAX + 1]; /* the last thing that went wrong, for the turn's end */
-    char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of the sandbox it worked in; or empty */
+    char
+        files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of the sandbox it worked in; or empty */
     /* the step */
     uint64_t step;
     struct span answer; /* the model's message, as it is kept */
@@ -131,8 +132,8 @@ void task_finish(struct task *t);
 /* The process is to end: the turn goes back to the queue. */
 void task_leave(struct task *t);
 
-/* --- desk.c: one question to the desk; fn hears its status and its JSON; 503 when there was no answer. It is not called
- * after the task is over; it may be called before this returns. */
+/* --- desk.c: one question to the desk; fn hears its status and its JSON; 503 when there was no answer. It is not
+ * called after the task is over; it may be called before this returns. */
 typedef void told_fn(struct task *t, uint64_t arg, unsigned status, struct span body);
 void desk_ask(struct task *t, const char *method, struct span target, struct span json, told_fn *fn, uint64_t arg);
 /* The same with a body that is no JSON. */

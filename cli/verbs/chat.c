@@ -1,5 +1,5 @@
-/* countersign chat: a conversation with a model, at this terminal. What it waits for an approval of is shown here, too, and
- * decided here. */
+/* countersign chat: a conversation with a model, at this terminal. What it waits for an approval of is shown here,
+ * too, and decided here. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -86,7 +86,8 @@ static void look(struct waits *w)
     (void)snprintf(session, sizeof(session), "c-%s", c->conversation);
     arena_init(&a, 4 * API_ANSWER_MAX);
     int rc = api_call(c->g.sock, "GET", "/api/v1/tickets?state=pending", SPAN_NONE, &status, &answer, &e);
-    const struct json *list = rc == 0 && status == 200 ? json_get(json_parse(dynbuf_span(&answer), &a), SPAN("tickets")) : NULL;
+    const struct json *list =
+        rc == 0 && status == 200 ? json_get(json_parse(dynbuf_span(&answer), &a), SPAN("tickets")) : NULL;
     for (const struct json *t = list ? list->child : NULL; t; t = t->next)
         if (span_eq(member_text(t, "session"), span_str(session)) && is_new(w, member_text(t, "id")))
             ask_person(c, w->seen[w->n - 1]);

@@ -26,7 +26,7 @@ struct signed_token;
 struct watcher;
 
 enum {
-    DOCK_CLIENTS = 512,          /* connections of callers; past them whoever holds most loses one */
+    DOCK_CLIENTS = 512,              /* connections of callers; past them whoever holds most loses one */
     DOCK_BODY_MAX = ERRAND_BODY_MAX, /* of a request that is read whole */
     DOCK_ANSWER_MAX = ERRAND_ANSWER_MAX,
     DOCK_ARENA_MAX = 32 * 1024 * 1024,

@@ -164,16 +164,14 @@ static int open_stream(struct errand *e, const struct errand_ask *ask, int fd)
 struct errand *errand_new(struct errands *d, const struct errand_ask *ask, errand_fn *fn, void *arg)
 {
     int fd[2] = {-1, -1};
-    struct errand *e = d->desk && d->n < d->most && (!ask->json.p || ask->json.n <= ERRAND_BODY_MAX)
-                           ? calloc(1, sizeof(*e))
-                           : NULL;
+    struct errand *e =
+        d->desk && d->n < d->most && (!ask->json.p || ask->json.n <= ERRAND_BODY_MAX) ? calloc(1, sizeof(*e)) : NULL;
 
     if (!e || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) != 0) {
         free(e);
         return NULL;
     }
-    *e = (struct errand){
-        .next = d->list, .of = d, .fn = fn, .arg = arg, .id = ++d->last, .whole = ask->whole};
+    *e = (struct errand){.next = d->list, .of = d, .fn = fn, .arg = arg, .id = ++d->last, .whole = ask->whole};
     (void)snprintf(e->method, sizeof(e->method), "%s", ask->method);
     dynbuf_init(&e->got, ERRAND_ANSWER_MAX);
     d->list = e;

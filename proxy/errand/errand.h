@@ -54,7 +54,7 @@ struct errand {
 struct errand_ask {
     const struct digest *token; /* NULL: it is asked for a tenant */
     struct span tenant, lane;   /* of the broker; lane: empty, none */
-    struct span box; /* the token opens it alone; empty: it is a key */
+    struct span box;            /* the token opens it alone; empty: it is a key */
     const char *method;
     struct span target;
     struct span json; /* the request's body; p NULL: none */

@@ -198,8 +198,7 @@ static void give(struct child *c, const struct listener *l)
 void parent_give_listeners(struct parent *p, struct child *c)
 {
     for (size_t i = 0; i < p->nlisteners; i++)
-        if (p->listeners[i].fd >= 0 && p->listeners[i].role == c->role && c->role != ROLE_FRONT &&
-            c->instance == 0)
+        if (p->listeners[i].fd >= 0 && p->listeners[i].role == c->role && c->role != ROLE_FRONT && c->instance == 0)
             give(c, &p->listeners[i]);
 }
 

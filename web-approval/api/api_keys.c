@@ -122,7 +122,8 @@ static int scopes_take(struct exchange *x, const struct json *broker, const stru
         read |= r;
     }
     if (other || (scopes && !k->broker)) {
-        reply_problem(x, 400, "Bad request", "`scopes` are of a key for the broker (`broker`), some of chat and read");
+        reply_problem(x, 400, "Bad request",
+                      "`scopes` are of a key for the broker (`broker`), some of chat and read");
         return -1;
     }
     (void)snprintf(k->scopes, sizeof(k->scopes), "[%s%s%s]", chat ? "\"chat\"" : "", chat && read ? "," : "",

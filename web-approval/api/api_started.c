@@ -271,8 +271,8 @@ static void put_done(struct exchange *x, struct frame *f)
         return;
     }
     s->generation = row.generation;
-    const struct token_asked t = {s->box.name, span_str(x->caller.key), span_str(x->caller.tenant), s->note,
-                                  s->access, false};
+    const struct token_asked t = {
+        s->box.name, span_str(x->caller.key), span_str(x->caller.tenant), s->note, s->access, false};
     if (x->place == PLACE_DOCK && !x->caller.broker)
         api_token_put(x, &t, access_put);
     else

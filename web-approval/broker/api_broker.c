@@ -85,8 +85,9 @@ void api_broker_identity(struct exchange *x)
     if (broker_conversation(x) != 0)
         return;
     if (x->desk->proxy_url[0] == '\0') {
-        reply_problem(x, 409, "No way to a model",
-                      "models are asked through the gateway's proxy, and it has no HTTP listener with `identity: token`");
+        reply_problem(
+            x, 409, "No way to a model",
+            "models are asked through the gateway's proxy, and it has no HTTP listener with `identity: token`");
         return;
     }
     x->step = k;

@@ -1,10 +1,11 @@
 /* The broker, as the desk sees it. Its callers bring keys of kind `broker`; its turns act for a tenant, over streams
- * like the dock's callers', and only as long as the tenant has such a key (the operator's own, "default", always may).
+ * like the dock's callers', and only as long as the tenant has such a key (the operator's own, "default", always
+ * may).
  *
  * A conversation is known by its id. At the gateway it has an identity of its own, `m-ID`, by which models are asked,
- * and a sandbox, `c-ID`, for its tools; both are of the session `c-ID`. Whoever takes a turn over asks for the identity
- * anew: its token before that, its leases and so the worker before are good for nothing from then on. What changes
- * anything in the sandbox is done only with the token of now, which is the lane. */
+ * and a sandbox, `c-ID`, for its tools; both are of the session `c-ID`. Whoever takes a turn over asks for the
+ * identity anew: its token before that, its leases and so the worker before are good for nothing from then on. What
+ * changes anything in the sandbox is done only with the token of now, which is the lane. */
 #ifndef WEB_APPROVAL_BROKER_BROKER_H
 #define WEB_APPROVAL_BROKER_BROKER_H
 

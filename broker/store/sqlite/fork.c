@@ -49,8 +49,8 @@ static enum bstore_result may_fork(struct lite *l, struct span tenant, const str
     return n > 0 ? BS_CONFLICT : BS_OK;
 }
 
-static enum bstore_result copy(struct lite *l, struct span tenant, const struct lite_id *from, const struct lite_id *to,
-                               uint64_t messages)
+static enum bstore_result copy(struct lite *l, struct span tenant, const struct lite_id *from,
+                               const struct lite_id *to, uint64_t messages)
 {
     uint64_t n;
     sqlite3_stmt *q = lite_stmt(l, SQL_FORK_MESSAGES, tenant, from);
@@ -68,9 +68,9 @@ enum bstore_result lite_fork(struct bstore *s, struct span tenant, const struct 
 {
     struct lite *l = lite_of(s);
     struct lite_id from = lite_id(conversation);
-    enum bstore_result r = lite_begin(l) != 0           ? BS_FAIL
+    enum bstore_result r = lite_begin(l) != 0                      ? BS_FAIL
                            : messages == 0 || messages > INT64_MAX ? BS_CONFLICT
-                                                        : may_fork(l, tenant, &from, messages);
+                                                                   : may_fork(l, tenant, &from, messages);
     if (r == BS_OK)
         r = lite_new_conversation(l, tenant, out);
     struct lite_id to = lite_id(out);

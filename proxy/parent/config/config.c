@@ -243,8 +243,7 @@ void config_take_lanes(struct loader *l, const struct list *rows, char to[CONFIG
             load_problem(l, p->at, "C009", "each is the one lane of a tenant, both of them 1 to 63 of a-z 0-9 . _ -");
             continue;
         }
-        int more =
-            snprintf(to + n, room, "%.*s %.*s\n", SPAN_FMT(p->name.text), SPAN_FMT(p->values.v[0].text));
+        int more = snprintf(to + n, room, "%.*s %.*s\n", SPAN_FMT(p->name.text), SPAN_FMT(p->values.v[0].text));
         if (more < 0 || (size_t)more >= room)
             load_problem(l, p->at, "C018", "these are too many: at most %d bytes of names", CONFIG_DOCK_LANES - 1);
     }

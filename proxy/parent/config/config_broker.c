@@ -44,9 +44,10 @@ void config_take_broker(struct loader *l, const struct row_broker *r, const char
     if (r->image.at != NULL && !config_sandbox_ok(r->image.text))
         load_problem(l, r->image.at, "C020", "an image's name is 1 to 63 of a-z 0-9 . _ -");
     if (!has_proxy(c))
-        load_problem(l, r->at, "C005",
-                     "the broker asks models through the gateway, as `identity: token`: listeners: has no http listener "
-                     "of that kind without tls");
+        load_problem(
+            l, r->at, "C005",
+            "the broker asks models through the gateway, as `identity: token`: listeners: has no http listener "
+            "of that kind without tls");
     config_copy(l, to->address, sizeof(to->address), &r->http);
     config_copy_path(l, to->models, CONFIG_PATH, file, &r->models);
     if (!l->failed && access(to->models, R_OK) != 0)

@@ -19,7 +19,7 @@ upstreams:
 credentials:
   model:
     source: {{ store: model }}
-    inject: {{ header: x-api-key, format: "{{}}" }}
+    inject: {{ {inject} }}
     lease: generic
     require_lease: true
     only: [{{ host: {mhost}, port: {mport} }}]
@@ -61,7 +61,8 @@ tasks:
 class Broker:
     def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False):
         self.lab, self.model, self.up = lab, Model(lab), lab.upstream()
-        place = {"host": self.up.name, "port": self.up.port, "mhost": self.model.name, "mport": self.model.port}
+        inject = 'header: x-api-key, format: "{}"' if protocol == "anthropic" else 'header: Authorization, format: "Bearer {}"'
+        place = {"inject": inject, "host": self.up.name, "port": self.up.port, "mhost": self.model.name, "mport": self.model.port}
         policy = POLICY.format(up=upstream_yaml(self.up.name, self.up.port, self.up.ca),
                                model=upstream_yaml(self.model.name, self.model.port, self.model.ca), **place)
         (lab.dir / "models.yaml").write_text(MODELS.format(protocol=protocol, host=self.model.name, port=self.model.port))
