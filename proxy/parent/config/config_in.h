@@ -7,7 +7,7 @@
 
 #define AT(type, member) offsetof(struct type, member)
 
-extern const struct table config_listener_table;
+extern const struct table config_listener_table, config_mount_table, config_pool_table, config_ready_table;
 
 struct row_broker {
     const struct node *at;
@@ -31,6 +31,12 @@ void config_take_broker(struct loader *l, const struct row_broker *r, const char
 void config_take_lanes(struct loader *l, const struct list *rows, char to[CONFIG_DOCK_LANES]);
 /* Does this address lead to this machine alone? */
 bool config_loopback(struct span address);
+/* Rows of config_mount_table and config_pool_table; problems go to l. Before tasks, which name them. */
+void config_take_mounts(struct loader *l, const struct list *mounts, const struct list *pools, struct config *c);
+/* None of them is in the state directory, nor that in one of them. */
+int config_mounts_apart(const struct config *c, struct err *e) MUSTCHECK;
+/* Rows of config_ready_table into c->ready; problems go to l. */
+void config_take_ready(struct loader *l, const struct list *rows, struct config *c);
 /* Rows of config_listener_table into c->listener; problems go to l. */
 void config_take_listeners(struct loader *l, const struct list *rows, const char *file, struct config *c);
 
