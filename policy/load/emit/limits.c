@@ -112,9 +112,9 @@ void emit_grants(const struct m_rule *r, struct img_rule *out)
     const struct m_grants *g = &r->approve.grants;
     if (r->decide.v != VERDICT_HOLD)
         return;
-    out->grant_uses = g->uses.at ? (uint32_t)g->uses.v : GRANT_USES_USUAL;
+    out->grant_uses = g->uses.at ? (uint8_t)g->uses.v : GRANT_USES_USUAL;
     out->grant_within_ms = g->within.at ? g->within.v : GRANT_WITHIN_USUAL;
-    out->grant_effects = g->effects.at ? (uint32_t)g->effects.v : 1u << EFFECT_READ | 1u << EFFECT_WRITE;
+    out->grant_effects = (uint8_t)(g->effects.at ? g->effects.v : 1u << EFFECT_READ | 1u << EFFECT_WRITE);
     out->grant_named = g->at == NULL;
 }
 
@@ -137,7 +137,7 @@ void emit_people(const struct model *m, const struct m_rule *r, struct img_rule 
     if (r->decide.v != VERDICT_HOLD)
         return;
     uint64_t most = own->quorum.v > of->quorum.v ? own->quorum.v : of->quorum.v;
-    out->quorum = most ? (uint32_t)most : 1;
+    out->quorum = most ? (uint8_t)most : 1;
     out->step_up = own->step_up.v || of->step_up.v;
     const struct number *says = own->self.at ? &own->self : of->self.at ? &of->self : NULL;
     bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up;

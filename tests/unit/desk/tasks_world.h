@@ -158,7 +158,8 @@ static inline void a_run(const char *what, const char *record)
     assert_int_equal(sqlite3_open(world_db(), &db), SQLITE_OK);
     (void)snprintf(sql, sizeof(sql),
                    "DELETE FROM run; DELETE FROM audit; INSERT INTO audit(seq,time_ms,kind,json,hash) VALUES(1,1,"
-                   "'note','{\"what\":%s}',zeroblob(32)); INSERT INTO run VALUES('" RUN "','%s','sb-1',1,'default',1,"
+                   "'note','{\"what\":%s}',zeroblob(32)); INSERT INTO run(id,what,sandbox,nth,tenant,generation,"
+                   "command,state,began_ms,ended_ms,begin_seq,end_seq) VALUES('" RUN "','%s','sb-1',1,'default',1,"
                    "'','ended',1,1,1,1)",
                    record, what);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
