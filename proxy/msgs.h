@@ -5,10 +5,11 @@
  * refuse an xid whose upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER
  * hands them over): front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier
  * keeper-ledger carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger dock-desk, and
- * all with parent. Those of the sandboxes that the gateway starts are in proxy/msgs_box.h */
+ * all with parent. Those of the sandboxes that the gateway starts are in proxy/msgs_box.h, of what it sends itself in proxy/msgs_later.h */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
 #include "proxy/msgs_box.h"
+#include "proxy/msgs_later.h"
 #include "proxy/words.h" /* clang-format off */
 enum msg_type {
     /* parent and any role; id 0 */

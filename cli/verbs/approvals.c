@@ -71,7 +71,7 @@ static void put_row(struct table *table, const struct json *t)
     table_text(table, member_text(t, "state"));
     table_text(table, member_text(t, "effect"));
     table_cell(table, "%s", time_text(member_u64(t, "created_ms"), when));
-    table_text(table, client ? is_true(client, "waits") ? SPAN("waits") : SPAN("left") : SPAN("-"));
+    table_text(table, client ? is_true(client, "later") ? SPAN("later") : is_true(client, "waits") ? SPAN("waits") : SPAN("left") : SPAN("-"));
     table_text(table, member_text(t, "sandbox"));
     if (member_text(t, "summary").n) {
         table_add_text(table, member_text(t, "summary"));
@@ -224,7 +224,9 @@ static void show_client(const struct json *t)
 
     if (!client)
         return;
-    if (waits)
+    if (is_true(client, "later"))
+        printf("%-12sneed not wait: %sthe gateway sends this itself\n", "Agent", approved ? "" : "after a yes ");
+    else if (waits)
         printf("%-12swaits: a yes sends this now\n", "Agent");
     else
         printf("%-12s%s%s: %sthis is sent when it asks again\n", "Agent", since ? "left at " : "none waits",
@@ -436,7 +438,11 @@ static int say_sent(struct approvals *a, const char *id)
         under_way = rc == CLI_OK && span_eq(member_text(a->g.tree, "state"), SPAN("executing"));
     }
     printf("%.*s approved", SHORT_ID, id);
-    if (open)
+    const struct json *client = open ? json_get(a->g.tree, SPAN("client")) : NULL;
+    if (client && is_true(client, "later"))
+        printf("; the gateway sends it itself as soon as that can be done, until %s",
+               time_text(member_u64(a->g.tree, "expires_ms"), until));
+    else if (open)
         printf("; no client waits for it: it is sent when the same request comes again, until %s",
                time_text(member_u64(a->g.tree, "expires_ms"), until));
     else if (rc == CLI_OK)

@@ -74,7 +74,8 @@ static void yes_means(struct exchange *x, const struct ticket *t)
     } else {
         PUT(x, ", without a credential");
     }
-    show_own(&x->out, t->asker.waits ? ": at once, while the agent waits; else when it asks again"
+    show_own(&x->out, t->asker.later ? ": by the gateway itself, whether or not the agent waits"
+                      : t->asker.waits ? ": at once, while the agent waits; else when it asks again"
                                      : ": when the agent asks again");
     PUT(x, ".</p>\n");
     if (t->credential.n && x->desk->policy && !page_released(x, t))

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/net/chan.h"
+#include "common/role/role.h"
 
 static int take_place(struct msg_in *m, struct job_place *p)
 {

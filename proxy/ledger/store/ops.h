@@ -86,6 +86,20 @@ int store_grant_revoke(struct store *s, const struct id *grant, struct span by, 
 /* Somebody waits for its decision, for so many ms more, or nobody does any more (askers/schema_9.sql). */
 int store_asker(struct store *s, const struct id *ticket, bool waits, uint64_t ms) MUSTCHECK;
 int store_void(struct store *s, const struct id *ticket, struct span why) MUSTCHECK;
+/* What the gateway sends itself once it is approved (askers/schema_10.sql). The next that the judge is due to be told
+ * of: 1, 0 there is none, -1. */
+int store_later_next(struct store *s, struct id *ticket) MUSTCHECK;
+/* As store_review, with what it was asked with; it is due again in STORE_LATER_MS, if it is still approved then. */
+int store_later(struct store *s, const struct id *ticket, struct wire_review *r, struct wire_later *l,
+                struct store_bytes *request) MUSTCHECK;
+/* What a sandbox is told of a ticket of its session; with answer, it gets what was answered, in kept. */
+struct store_asked {
+    bool known, later;
+    struct wire_ticket_state state;
+    uint64_t tries, until_ms; /* tries: that sent nothing; until_ms: its answer is kept, 0: it is not */
+};
+int store_asked(struct store *s, const struct id *ticket, struct span session, bool answer, struct store_asked *out,
+                struct store_bytes *kept) MUSTCHECK;
 /* The ids of all that are pending or approved, to be freed; *ids NULL: none. */
 int store_open_tickets(struct store *s, struct id **ids, size_t *n) MUSTCHECK;
 /* 1: r (but its request) and the bytes first held; 0: it is not open any more, or its bytes are gone. */
