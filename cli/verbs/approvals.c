@@ -71,7 +71,10 @@ static void put_row(struct table *table, const struct json *t)
     table_text(table, member_text(t, "state"));
     table_text(table, member_text(t, "effect"));
     table_cell(table, "%s", time_text(member_u64(t, "created_ms"), when));
-    table_text(table, client ? is_true(client, "later") ? SPAN("later") : is_true(client, "waits") ? SPAN("waits") : SPAN("left") : SPAN("-"));
+    table_text(table, client ? is_true(client, "later")   ? SPAN("later")
+                               : is_true(client, "waits") ? SPAN("waits")
+                                                          : SPAN("left")
+                             : SPAN("-"));
     table_text(table, member_text(t, "sandbox"));
     if (member_text(t, "summary").n) {
         table_add_text(table, member_text(t, "summary"));

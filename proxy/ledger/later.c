@@ -1,14 +1,14 @@
 /* What the gateway sends itself once it is approved: the judge is told of it then, and again as long as it is not on
- * its way, since it may have been another judge's, or a frozen sandbox's, when it was told. Also what a sandbox asks of
- * its own tickets. */
+ * its way, since it may have been another judge's, or a frozen sandbox's, when it was told. Also what a sandbox asks
+ * of its own tickets. */
 #include "common/log.h"
 #include "common/time/clock.h"
 #include "proxy/ledger/ledger.h"
 
 enum { AT_ONCE = 16, AT_ONCE_BYTES = 4 * 1024 * 1024 }; /* in a turn; what is left a second later */
 
-/* An id of no front's: its upper half is the sandbox's, so that none pays for another; never the same twice in the life
- * of a gateway, for the clock goes on by more than one ms for each, also while no ledger runs. */
+/* An id of no front's: its upper half is the sandbox's, so that none pays for another; never the same twice in the
+ * life of a gateway, for the clock goes on by more than one ms for each, also while no ledger runs. */
 static uint64_t exchange_id(struct ledger *l, struct span sandbox)
 {
     const uint64_t low = (UINT64_C(1) << XID_FRONT_SHIFT) - 1;

@@ -56,9 +56,9 @@ struct ledger {
         uint64_t number;
         struct asked_lease asked[LEASES_ASKED + STUBS_ASKED]; /* those behind LEASES_ASKED are the judge's */
     } leases;
-    bool later_due; /* something was approved that the gateway sends itself */
+    bool later_due;      /* something was approved that the gateway sends itself */
     uint64_t last_later; /* later.c: the lower half of the last exchange that it was told to begin */
-    bool owed_welcome; /* a judge came, and what it was told is not committed yet */
+    bool owed_welcome;   /* a judge came, and what it was told is not committed yet */
 };
 
 /* Needs loop, store and signer. */

@@ -133,7 +133,7 @@ def check_limits(top, paths):
 def check_messages(top):
     """A message's number is its own."""
     seen = {}
-    for path in ("proxy/msgs.h", "proxy/msgs_box.h", "proxy/msgs_later.h"):
+    for path in ("proxy/msgs.h", "proxy/msgs_box.h"):
         there = os.path.join(top, path)
         for name, number in re.findall(r"^\s*(M_\w+) = (\d+),", open(there, encoding="utf-8").read(), re.M) if os.path.exists(there) else ():
             if seen.setdefault(number, name) != name:

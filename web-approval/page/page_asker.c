@@ -17,8 +17,9 @@ void page_asker(struct exchange *x, const struct ticket *t)
         return;
     if (a->later) {
         PUT(x, "<p class=\"asker later\" id=\"asker\" role=\"status\">\n<b>Nobody need wait</b><span>");
-        show_own(out, approved ? ": approved, the gateway sends this itself, once, and keeps the answer for the agent."
-                               : ": after a yes the gateway sends this itself, once, and keeps the answer for the agent.");
+        show_own(out, approved
+                          ? ": approved, the gateway sends this itself, once, and keeps the answer for the agent."
+                          : ": after a yes the gateway sends this itself, once, and keeps the answer for the agent.");
         PUT(x, "</span></p>\n");
         return;
     }

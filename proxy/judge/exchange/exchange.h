@@ -40,8 +40,8 @@ struct exchange {
         bool asked;       /* no connection is to wait: the gateway sends it itself once it is approved */
         uint64_t wait_ms; /* but for so long */
     } later;
-    struct span own;    /* what the client itself had in the slot of the credential, decoded; */
-    size_t nown;        /* and so many of it: none, one, or more, of which it is the last */
+    struct span own; /* what the client itself had in the slot of the credential, decoded; */
+    size_t nown;     /* and so many of it: none, one, or more, of which it is the last */
     uint64_t declared, body_max, body_reserved, body_credit;
     struct body *body; /* NULL: none, or it streams; of what is held, the bytes first held */
 

@@ -53,7 +53,8 @@ int dialect_problem(const struct dialect_client *c, const struct refusal *r, str
     some(&w, "rule", r->rule);
     jsonw_end_object(&w);
     dynbuf_add_byte(&b, '\n');
-    dialect_field(&out->head, SPAN("Content-Type"), accepted ? SPAN("application/json") : SPAN("application/problem+json"));
+    dialect_field(&out->head, SPAN("Content-Type"),
+                  accepted ? SPAN("application/json") : SPAN("application/problem+json"));
     if (accepted) {
         dialect_field(&out->head, SPAN("Location"), r->status_url);
         dialect_field(&out->head, SPAN("Preference-Applied"), SPAN("respond-async"));

@@ -63,12 +63,13 @@ static const struct row rows[REFUSE_COUNT] = {
                      "A person must approve this request before it is sent. Nothing was sent yet.",
                      "Repeat the same request, unchanged: it joins this ticket, and is sent once it is approved.",
                      true, 0},
-    [REFUSE_ACCEPTED] = {202, "held", "hold", "Accepted: it is sent once a person approves it",
-                         "A person must approve this request; then the gateway sends it, once, whether anybody waits or "
-                         "not. Nothing was sent yet.",
-                         "Ask for status_url until its state is done; what was answered is at status_url/answer then, "
-                         "for 10 minutes.",
-                         false, 5},
+    [REFUSE_ACCEPTED] =
+        {202, "held", "hold", "Accepted: it is sent once a person approves it",
+         "A person must approve this request; then the gateway sends it, once, whether anybody waits or "
+         "not. Nothing was sent yet.",
+         "Ask for status_url until its state is done; what was answered is at status_url/answer then, "
+         "for 10 minutes.",
+         false, 5},
     [REFUSE_TICKET_DENIED] = {403, "ticket-denied", "deny", "Denied by an operator",
                               "A person has refused this request. Nothing was sent.", "Do not repeat it unchanged.",
                               false, 0},
@@ -440,10 +441,11 @@ static void held(struct exchange *x, struct refusal *r)
 static void accepted(struct exchange *x, struct refusal *r)
 {
     struct span what = span_first(x->now.d.summary, 500), when = dialect_time(x->ticket.expires_ms, &x->arena);
-    r->detail = format(&x->arena,
-                       "%.*s%sonce a person has approved it the gateway sends it, once, whether anybody waits or not. "
-                       "Nothing was sent yet. Ticket %.*s, open until %.*s.",
-                       SPAN_FMT(what), what.n ? ": " : "", SPAN_FMT(r->ticket), SPAN_FMT(when));
+    r->detail =
+        format(&x->arena,
+               "%.*s%sonce a person has approved it the gateway sends it, once, whether anybody waits or not. "
+               "Nothing was sent yet. Ticket %.*s, open until %.*s.",
+               SPAN_FMT(what), what.n ? ": " : "", SPAN_FMT(r->ticket), SPAN_FMT(when));
     r->expires_ms = x->ticket.expires_ms;
 }
 

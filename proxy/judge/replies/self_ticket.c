@@ -55,11 +55,13 @@ static int ask(struct exchange *x, const struct id *ticket, bool answer)
 /* The words of what such a request would be refused with; of what goes on, its own. */
 static void words(const struct said *s, struct refusal *r)
 {
-    static const enum refuse_why why[] = {
-        [TICKET_DENIED] = REFUSE_TICKET_DENIED,       [TICKET_EXPIRED] = REFUSE_TICKET_EXPIRED,
-        [TICKET_CANCELLED] = REFUSE_TICKET_CANCELLED, [TICKET_FAILED] = REFUSE_NOT_SENT,
-        [TICKET_UNKNOWN] = REFUSE_OUTCOME_UNKNOWN,    [TICKET_DONE] = REFUSE_EXECUTED,
-        [TICKET_PENDING] = REFUSE_HELD};
+    static const enum refuse_why why[] = {[TICKET_DENIED] = REFUSE_TICKET_DENIED,
+                                          [TICKET_EXPIRED] = REFUSE_TICKET_EXPIRED,
+                                          [TICKET_CANCELLED] = REFUSE_TICKET_CANCELLED,
+                                          [TICKET_FAILED] = REFUSE_NOT_SENT,
+                                          [TICKET_UNKNOWN] = REFUSE_OUTCOME_UNKNOWN,
+                                          [TICKET_DONE] = REFUSE_EXECUTED,
+                                          [TICKET_PENDING] = REFUSE_HELD};
     if (s->state.state != TICKET_APPROVED && s->state.state != TICKET_EXECUTING)
         refuse_words(s->later && s->state.state == TICKET_PENDING ? REFUSE_ACCEPTED : why[s->state.state], r);
     if (s->state.state == TICKET_DONE && s->until_ms)
@@ -70,9 +72,10 @@ static void words(const struct said *s, struct refusal *r)
         r->detail = SPAN("This request was approved and is being carried out.");
     if (s->state.state != TICKET_APPROVED)
         return;
-    r->detail = s->tries ? SPAN("This request was approved; it could not be sent yet, which is certain, and is tried again.")
-                : s->later ? SPAN("This request was approved, and the gateway is about to send it.")
-                           : SPAN("This request was approved. Nothing was sent yet.");
+    r->detail =
+        s->tries ? SPAN("This request was approved; it could not be sent yet, which is certain, and is tried again.")
+        : s->later ? SPAN("This request was approved, and the gateway is about to send it.")
+                   : SPAN("This request was approved. Nothing was sent yet.");
     r->next = s->later ? SPAN("Ask again.") : SPAN("Repeat the same request, unchanged: it is sent then.");
 }
 

@@ -4,8 +4,8 @@
 
 #include "proxy/wire.h"
 
-/* Is respond-async among what it prefers? *wait_ms: for how long it waits before (wait=SECONDS); 0: not at all. What is
- * not in the form of that field says nothing; of two with one name the first counts. */
+/* Is respond-async among what it prefers? *wait_ms: for how long it waits before (wait=SECONDS); 0: not at all. What
+ * is not in the form of that field says nothing; of two with one name the first counts. */
 bool prefer_async(const struct wire_request *r, uint64_t *wait_ms);
 
 #endif

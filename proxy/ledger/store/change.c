@@ -93,7 +93,8 @@ int ticket_end(struct store *s, struct row *r, enum ticket_state to, const struc
         return -1;
     if (db_changes(&s->db) != 1)
         return 0;
-    if (asker_over(s, r->id) != 0 || later_over(s, r->id) != 0 || (to == TICKET_FAILED && reserve_free_ticket(s, r->id) != 0))
+    if (asker_over(s, r->id) != 0 || later_over(s, r->id) != 0 ||
+        (to == TICKET_FAILED && reserve_free_ticket(s, r->id) != 0))
         return -1;
     r->state = to;
     return 1;

@@ -24,7 +24,8 @@ const struct db_kind ledger_db = {
     .application = DB_APPLICATION,
     .versions = DB_SCHEMA,
     .schema = schemas,
-    .tables = " meta sandbox ticket body answer effect audit reserved checkpoint lease token run blob grants asker later ",
+    .tables =
+        " meta sandbox ticket body answer effect audit reserved checkpoint lease token run blob grants asker later ",
     .count = tables,
     .statement = statements,
     .statements = SQL_COUNT,

@@ -3,6 +3,8 @@
 #ifndef PROXY_LEDGER_STORE_SQL_H
 #define PROXY_LEDGER_STORE_SQL_H
 
+#include "proxy/ledger/store/askers/sql_later.h"
+
 /* clang-format off */
 #define SQL_TICKET_COLUMNS \
     "id,state,sandbox,session,method,scheme,host,port,path,query,op,effect,resource,credential,code," \
@@ -50,17 +52,7 @@
     X(ASKER_GONE, "UPDATE asker SET waits=0,since_ms=?2,until_ms=0 WHERE ticket=?1 AND waits=1") \
     X(ASKERS_GONE, "UPDATE asker SET waits=0,since_ms=?1,until_ms=0 WHERE waits=1") \
     X(ASKER_OVER, "DELETE FROM asker WHERE ticket=?1") \
-    X(LATER_ADD, "INSERT INTO later(ticket,lease,narrowed,tries,next_ms) SELECT id,?2,?3,0,0 FROM ticket WHERE id=?1" \
-        " AND state IN ('pending','approved') ON CONFLICT(ticket) DO NOTHING") \
-    X(LATER_OVER, "DELETE FROM later WHERE ticket=?1") \
-    X(LATER_GET, "SELECT lease,narrowed,tries FROM later WHERE ticket=?1") \
-    X(LATER_NEXT, "UPDATE later SET tries=?2,next_ms=?3 WHERE ticket=?1") \
-    X(LATER_ALL_AGAIN, "UPDATE later SET next_ms=0 WHERE next_ms>0") \
-    X(LATER_DUE, "SELECT l.ticket FROM later l JOIN ticket t ON t.id=l.ticket WHERE t.state='approved'" \
-        " AND l.next_ms<=?1 ORDER BY l.next_ms,t.decided_ms LIMIT 1") \
-    X(TICKET_BACK, "UPDATE ticket SET state='approved',claimed_ms=NULL,boot=NULL,xid=NULL WHERE id=?1 AND boot=?2" \
-        " AND xid=?3 AND state='executing'") \
-    X(ANSWER_UNTIL, "SELECT until_ms FROM answer WHERE ticket=?1 AND until_ms>?2 AND until_boot_ms>?3") \
+    SQL_LATER(X) \
     X(TICKET_HEAD, "SELECT head FROM ticket WHERE id=?1") \
     X(TICKETS_OVERDUE, "SELECT id FROM ticket WHERE state IN ('pending','approved')" \
         " AND (expires_ms<=?1 OR expires_boot_ms<=?2) LIMIT 256") \
