@@ -34,8 +34,9 @@ struct exchange {
     bool broken;
 
     /* what was asked */
-    bool forwarded;     /* it said that it is passed on for somebody else */
-    struct span reason; /* the agent's word */
+    struct wire_step by; /* which step of its sandbox sent it; number 0: of none that is known */
+    bool forwarded;      /* it said that it is passed on for somebody else */
+    struct span reason;  /* the agent's word */
     struct {
         bool asked;       /* no connection is to wait: the gateway sends it itself once it is approved */
         uint64_t wait_ms; /* but for so long */

@@ -1,4 +1,4 @@
-/* Inside the store: tickets that the gateway sends itself (schema_10.sql). */
+/* Inside the store: tickets that the gateway sends itself (schema_12.sql). */
 #ifndef PROXY_LEDGER_STORE_LATER_H
 #define PROXY_LEDGER_STORE_LATER_H
 

@@ -1,4 +1,4 @@
--- What version 10 of the store has more than version 9 (askers/schema_9.sql); see there.
+-- What version 12 of the store has more than version 11 (runs/schema_11.sql); see there.
 
 -- Open tickets whose client wants no connection to wait (Prefer: respond-async): once they are approved the gateway
 -- sends them itself. A row goes with the end of its ticket.
