@@ -48,6 +48,8 @@ void ledger_later(struct ledger *l)
 {
     int64_t bytes = 0;
     struct id ticket;
+    if (l->later_due) /* else the second ends the turn */
+        ledger_touch(l);
     l->later_due = false;
     if (l->peer[ROLE_JUDGE] == NULL || l->lost || l->ending || !store_has_data_key(l->store))
         return; /* every second it is looked for again */

@@ -102,20 +102,6 @@ int store_grant_revoke(struct store *s, const struct id *grant, struct span by, 
 /* Somebody waits for its decision, for so many ms more, or nobody does any more (askers/schema_9.sql). */
 int store_asker(struct store *s, const struct id *ticket, bool waits, uint64_t ms) MUSTCHECK;
 int store_void(struct store *s, const struct id *ticket, struct span why) MUSTCHECK;
-/* What the gateway sends itself once it is approved (askers/schema_12.sql). The next that the judge is due to be told
- * of: 1, 0 there is none, -1. */
-int store_later_next(struct store *s, struct id *ticket) MUSTCHECK;
-/* As store_review, with what it was asked with; it is due again in STORE_LATER_MS, if it is still approved then. */
-int store_later(struct store *s, const struct id *ticket, struct wire_review *r, struct wire_later *l,
-                struct store_bytes *request) MUSTCHECK;
-/* What a sandbox is told of a ticket of its session; with answer, it gets what was answered, in kept. */
-struct store_asked {
-    bool known, later;
-    struct wire_ticket_state state;
-    uint64_t tries, until_ms; /* tries: that sent nothing; until_ms: its answer is kept, 0: it is not */
-};
-int store_asked(struct store *s, const struct id *ticket, struct span session, bool answer, struct store_asked *out,
-                struct store_bytes *kept) MUSTCHECK;
 /* The ids of all that are pending or approved, to be freed; *ids NULL: none. */
 int store_open_tickets(struct store *s, struct id **ids, size_t *n) MUSTCHECK;
 /* 1: r (but its request) and the bytes first held; 0: it is not open any more, or its bytes are gone. */
@@ -153,7 +139,7 @@ struct store_token {
 };
 /* *why: it may not be put, in words. What opens a sandbox is put again as it is now; a key is not. */
 int store_token_put(struct store *s, const struct store_token *t, const char **why) MUSTCHECK;
-/* The people who decide (people/schema_12.sql). */
+/* The people who decide (people/schema_10.sql). */
 enum operator_act { OPERATOR_NONE = 0, OPERATOR_ADD, OPERATOR_GROUPS, OPERATOR_PASSWORD, OPERATOR_REMOVE };
 struct store_operator {
     enum operator_act what;
@@ -205,5 +191,7 @@ int store_lease_leaked(struct store *s, const struct lease_leak *leak) MUSTCHECK
 int store_leases(struct store *s, void (*each)(void *arg, const struct wire_lease *l), void *arg) MUSTCHECK;
 
 int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg) MUSTCHECK;
+
+#include "proxy/ledger/store/askers/ops_later.h"
 
 #endif
