@@ -16,7 +16,7 @@
 #include "proxy/parent/programs/has.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 512 };
+enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 640 };
 /* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
 enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 16 /* checkpoints at once */ };
 
@@ -133,16 +133,15 @@ void parent_jobs_end(struct parent *p);
  * an earlier gateway on this state directory left behind. */
 void parent_box_start(struct parent *p, struct frame *f);
 void parent_box_end(struct parent *p, struct frame *f);
+void parent_box_claimed(struct parent *p, struct frame *f);
 bool parent_box_died(struct parent *p, int pid);
 void parent_boxes_end(struct parent *p, const char *why);
 void parent_boxes_sweep(const struct parent *p);
-/* programs/pause.c: one of them is to stand still, or goes on. */
 void parent_box_pause(struct parent *p, struct frame *f);
 /* programs/images.c: which image a name means. The folder of one, as M_BOX names it: held from now on, or 0 of the
  * machine's own; its path for who starts it. Why not, or NULL. */
 void parent_image_find(struct parent *p, struct frame *f);
 const char *parent_image_hold(struct parent *p, struct span digest, int *held, char *path, size_t room);
-/* programs/meter.c: what they use. */
 void parent_boxes_meter(struct parent *p, struct frame *f);
 struct child *parent_child_new(struct parent *p, enum role_id role, const char *info);
 void parent_child_free(struct parent *p, struct child **c);
@@ -165,9 +164,10 @@ void parent_link_lost(struct parent *p, struct child *c, struct frame *f);
 int parent_look_after(struct parent *p) MUSTCHECK;
 /* An answer to M_SYNC: was it asked for that? */
 bool parent_sign_of_life(struct child *c, uint64_t sync);
-/* settings.c: M_CONFIG of each role; to the desk, all kinds of tasks that there are. */
+/* settings.c: M_CONFIG of each role; to the desk, all kinds of tasks that there are; to the warden, its pool. */
 void parent_configure(struct parent *p, struct child *c);
 void parent_give_tasks(const struct parent *p, struct child *desk);
+void parent_give_pool(const struct parent *p, struct child *warden);
 /* fronts.c */
 void parent_handover(struct parent *p, struct frame *f);
 void parent_front_idle(struct parent *p, struct child *c, struct frame *f);

@@ -100,6 +100,8 @@ static void take_tasks(struct config *old, struct config *new)
     memcpy(old->pool, new->pool, sizeof(old->pool));
     old->nmounts = new->nmounts;
     old->npools = new->npools;
+    memcpy(old->ready, new->ready, sizeof(old->ready));
+    old->nready = new->nready;
 }
 
 static int may_read(const char *path, const char *key, struct err *e)
@@ -164,13 +166,15 @@ static void tell(struct parent *p)
 {
     struct child *lobby = parent_child(p, ROLE_LOBBY, 0), *ledger = parent_child(p, ROLE_LEDGER, 0);
     struct child *carrier = parent_child(p, ROLE_CARRIER, 0), *fetcher = parent_child(p, ROLE_FETCHER, 0);
-    struct child *desk = parent_child(p, ROLE_DESK, 0);
+    struct child *desk = parent_child(p, ROLE_DESK, 0), *warden = parent_child(p, ROLE_WARDEN, 0);
     for (struct child *c = p->children; c != NULL; c = c->next)
         parent_send_image(p, c);
     if (ledger != NULL && ledger->chan != NULL)
         parent_say_sandboxes(p, ledger);
     if (desk != NULL)
         parent_give_tasks(p, desk);
+    if (warden != NULL)
+        parent_give_pool(p, warden);
     if (carrier != NULL && carrier->chan != NULL)
         give_trust(p, carrier);
     if (fetcher != NULL && fetcher->chan != NULL)

@@ -109,6 +109,28 @@ void parent_give_tasks(const struct parent *p, struct child *desk)
             log_error("cannot tell the desk of a kind of task");
 }
 
+/* What is not said is as of any sandbox that is started: that the warden knows. */
+void parent_give_pool(const struct parent *p, struct child *warden)
+{
+    const struct config *c = p->config;
+    struct dynbuf *b = warden->chan != NULL ? chan_begin(warden->chan, M_POOL, 0) : NULL;
+    if (b == NULL)
+        return;
+    msg_put_u8(b, geteuid() == 0); /* limits: strict is root's default */
+    msg_put_u16(b, (uint16_t)c->nready);
+    for (size_t i = 0; i < c->nready; i++) {
+        const struct config_ready *r = &c->ready[i];
+        msg_put_span(b, span_str(r->image));
+        msg_put_u16(b, (uint16_t)r->size);
+        msg_put_u64(b, r->memory);
+        msg_put_u64(b, r->pids);
+        msg_put_u64(b, r->cpu_percent);
+        msg_put_u64(b, r->disk);
+        msg_put_u64(b, r->files);
+    }
+    (void)chan_commit(warden->chan);
+}
+
 void parent_configure(struct parent *p, struct child *c)
 {
     const struct config *conf = p->config;

@@ -331,7 +331,9 @@ static int put_environment(struct plan *p, char *const *environ, struct err *e)
     put(p, "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL);
     put_assignments(p, dynbuf_span(&p->variables_of_image));
     put(p, "--setenv", "HOME", INSIDE_HOME, "--setenv", "USER", "agent", "--setenv", "LOGNAME", "agent", NULL);
-    put(p, "--setenv", "SHELL", "/bin/sh", "--setenv", "COUNTERSIGN_SANDBOX", p->name, NULL);
+    put(p, "--setenv", "SHELL", "/bin/sh", NULL);
+    if (p->cmd) /* else the shim is told */
+        put(p, "--setenv", "COUNTERSIGN_SANDBOX", p->name, NULL);
     if (p->leases.n > 0) /* before the caller's own, which take their place */
         (void)dynbuf_add(&p->args, dynbuf_span(&p->leases));
     if (p->npmrc.n > 0)

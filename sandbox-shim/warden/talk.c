@@ -186,3 +186,12 @@ int talk_put_credit(struct dynbuf *b, uint32_t run, uint32_t bytes)
     msg_put_u32(b, bytes);
     return dynbuf_ok(b) ? 0 : -1;
 }
+
+int talk_put_name(struct dynbuf *b, struct span name)
+{
+    if (name.n == 0 || name.n > TALK_PATH_MAX)
+        return -1;
+    put_head(b, 4 + name.n, TALK_NAME, 0);
+    msg_put_span(b, name);
+    return dynbuf_ok(b) ? 0 : -1;
+}

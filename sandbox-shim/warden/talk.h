@@ -55,6 +55,7 @@ int talk_put_signal(struct dynbuf *b, uint32_t run, unsigned signo) MUSTCHECK;
 int talk_put_input(struct dynbuf *b, uint32_t run, struct span bytes) MUSTCHECK;
 /* Of its terminal; neither is 0. */
 int talk_put_size(struct dynbuf *b, uint32_t run, uint16_t rows, uint16_t columns) MUSTCHECK;
+int talk_put_name(struct dynbuf *b, struct span name) MUSTCHECK;
 int talk_put_credit(struct dynbuf *b, uint32_t run, uint32_t bytes) MUSTCHECK;
 
 #endif

@@ -11,6 +11,12 @@ enum {
     BOX_PIDS_MIN = 8,
     BOX_FILES_MIN = 64,
     BOX_DISK_MIN_MIB = 1,
+    /* when nothing else is asked for */
+    BOX_MEMORY_MIB = 1024,
+    BOX_PIDS = 256,
+    BOX_CPU_PERCENT = 100,
+    BOX_DISK_MIB = 512,
+    BOX_FILES = 4096,
     BOX_EXTRAS_MAX = 768, /* so that all sandboxes fit into one list */
 };
 

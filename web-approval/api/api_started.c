@@ -19,12 +19,6 @@ enum {
     SESSION_MAX = 256,
     COMMAND_SAID = 1024,  /* bytes of a command in the audit */
     NOTE_MAX = 16 * 1024, /* each of them escaped, and each word empty but for one; the ledger takes no more */
-    /* when nothing else is asked for */
-    MEMORY_MIB = 1024,
-    PIDS = 256,
-    CPU_PERCENT = 100,
-    DISK_MIB = 512,
-    FILES = 4096,
     LIFE_S = 3600,
 };
 
@@ -533,10 +527,12 @@ void api_start_go(struct exchange *x)
 
 void api_start_begin(struct starting *s)
 {
-    *s = (struct starting){
-        .box = {.memory = (uint64_t)MEMORY_MIB * MIB, .pids = PIDS, .disk = (uint64_t)DISK_MIB * MIB, .files = FILES},
-        .cpu_percent = CPU_PERCENT,
-        .timeout_s = LIFE_S};
+    *s = (struct starting){.box = {.memory = (uint64_t)BOX_MEMORY_MIB * MIB,
+                                   .pids = BOX_PIDS,
+                                   .disk = (uint64_t)BOX_DISK_MIB * MIB,
+                                   .files = BOX_FILES},
+                           .cpu_percent = BOX_CPU_PERCENT,
+                           .timeout_s = LIFE_S};
 }
 
 int api_start_take(struct exchange *x, struct starting *s, const struct member *name, const struct member *session,

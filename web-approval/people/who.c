@@ -22,7 +22,7 @@ bool who_find(struct exchange *x, bool *gone)
     *gone = got == 0 && !machine;
     x->who = (struct who){.known = got >= 0};
     if (machine)
-        (void)snprintf(x->who.uid, sizeof(x->who.uid), "%s", x->operator);
+        (void)snprintf(x->who.uid, sizeof(x->who.uid), "%.*s", (int)sizeof(x->who.uid) - 1, x->operator);
     if (got <= 0)
         return machine;
     if (r.name.n >= sizeof(x->operator) || r.groups.n >= sizeof(x->who.groups) || r.uid.n >= sizeof(x->who.uid)) {

@@ -14,7 +14,8 @@ enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_A
 enum { CONFIG_ARGS = 32 };                                   /* of a program, its path among them */
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
 enum { CONFIG_DOCK_LANES = 4096 };                           /* bytes of them, with their tenants */
-enum { CONFIG_UIDS = 612 };                                  /* user ids from uid_base on */
+enum { CONFIG_UIDS = 740 };                                  /* user ids from uid_base on */
+enum { POOL_ROWS_MAX = 16, POOL_MAX = 64 };                  /* of pool:, and sandboxes that wait in all of them */
 enum {
     CONFIG_DOCK_MOUNTS = 8192,
     CONFIG_MOUNTS = 16,
@@ -49,6 +50,12 @@ struct config_master {
     enum source_kind from;                   /* SOURCE_NONE: in its folder; else SOURCE_FILE, _SYSTEMD or _EXEC */
     char where[CONFIG_PATH];                 /* a path, or a credential's name */
     char argv[CONFIG_ARGS + 1][CONFIG_PATH]; /* SOURCE_EXEC; ends with an empty one */
+};
+
+/* Sandboxes that wait. */
+struct config_ready {
+    char image[CONFIG_NAME];                               /* empty: the machine's own files */
+    uint64_t size, memory, pids, cpu_percent, disk, files; /* of the limits, 0: as of any sandbox that is started */
 };
 
 /* The tenants of something. */
@@ -91,6 +98,8 @@ struct config {
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct dynbuf task[TASKS_MAX]; /* each a wire_task */
     size_t ntasks;
+    struct config_ready ready[POOL_ROWS_MAX];
+    size_t nready;
     struct config_mount mount[CONFIG_MOUNTS];
     struct config_pool pool[CONFIG_POOLS];
     size_t nmounts, npools;

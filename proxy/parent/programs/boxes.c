@@ -175,6 +175,23 @@ void parent_box_start(struct parent *p, struct frame *f)
         close(fd);
 }
 
+/* One that waited is somebody's: what the warden cannot write down any more goes by this. */
+void parent_box_claimed(struct parent *p, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span name = msg_get_span(&m, BOX_NAME_MAX);
+    uint64_t generation = msg_get_u64(&m);
+    if (msg_end(&m) != 0 || name.n == 0) {
+        log_error("the warden gives away what cannot be read");
+        return;
+    }
+    for (size_t i = 0; i < BOXES_MAX; i++)
+        if (p->boxes[i].id == f->id && f->id != 0) {
+            snprintf(p->boxes[i].name, sizeof(p->boxes[i].name), "%.*s", SPAN_FMT(name));
+            p->boxes[i].generation = generation;
+        }
+}
+
 static void end_box(struct parent *p, struct running_box *b)
 {
     if (b->id != 0 && b->id != BOX_OF_NONE)
@@ -255,7 +272,7 @@ void parent_boxes_end(struct parent *p, const char *why)
 {
     parent_stores_end(p, 0);
     for (size_t i = 0; i < BOXES_MAX; i++) {
-        if (p->boxes[i].pid > 0)
+        if (p->boxes[i].pid > 0 && p->boxes[i].name[0] != '\0') /* nobody's is nobody's loss */
             note_end(p, &p->boxes[i], why);
         end_box(p, &p->boxes[i]);
         if (p->boxes[i].id != 0)

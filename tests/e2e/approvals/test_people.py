@@ -89,7 +89,7 @@ def a_password_signs_in_and_whoever_was_signed_in_before_is_out(lab):
     alice = added(gw, "alice", "--group", "leads")
     me = alice.get("/me")
     assert "Name alice" in words(me) and "Groups leads" in words(me) and "with a link" in words(me)
-    mark = re.search(r'name="mark" value="([^"]+)"', me)[1]
+    mark = re.search(r'action="/me/password".*?name="mark" value="([^"]+)"', me, re.S)[1]
 
     def set_password(new):
         answer, text = alice.ask("POST", "/me/password", urllib.parse.urlencode({"mark": mark, "new": new}))

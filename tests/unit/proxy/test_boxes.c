@@ -21,6 +21,8 @@ static uint64_t said_id[8];
 static char leaf[8][CGROUP_PATH];
 static int started, killed[8];
 static unsigned nkilled;
+static char noted[256]; /* for the audit */
+static const char *called = "box";
 static bool busy;      /* the cgroups cannot be removed yet */
 static bool no_cgroup; /* can be made */
 static uid_t user;
@@ -113,6 +115,7 @@ int __wrap_chown(const char *path, uid_t uid, gid_t gid)
 void parent_note(struct parent *p, const char *kind, struct dynbuf *json)
 {
     assert_true(dynbuf_ok(json));
+    (void)snprintf(noted, sizeof(noted), "%.*s", SPAN_FMT(dynbuf_span(json)));
 }
 
 bool cgroup_make(struct cgroup *c, const char *proc, const char *name, const struct cgroup_amounts *a)
@@ -198,7 +201,7 @@ static void ask_for_all(uint64_t id, bool strict, struct span digest, bool lane)
 {
     struct dynbuf b;
     dynbuf_init(&b, 1024);
-    msg_put_span(&b, SPAN("box"));
+    msg_put_span(&b, span_str(called));
     for (int i = 0; i < 4; i++)
         msg_put_u64(&b, 100); /* generation, memory, processes, percent */
     msg_put_u8(&b, strict);
@@ -244,6 +247,35 @@ static void a_warden_is_told_of_its_own_sandboxes_alone(void **state)
     nsaid = 0;
     assert_true(parent_box_died(&parent, FIRST_PID + 1));
     assert_true(nsaid == 1 && said_type[0] == M_BOX_GONE && said_id[0] == 1);
+    dynbuf_free(&said);
+}
+
+/* With the warden ends one that waits, which is nobody's loss; and one that was given away, which is. */
+static void one_that_waits_is_written_down_when_it_is_somebody_s(void **state)
+{
+    static struct config config = {.state_dir = "/state"};
+    struct dynbuf b;
+    dynbuf_init(&said, 4096);
+    for (int given = 0; given < 2; given++) {
+        parent = (struct parent){.config = &config, .boot = "boot"};
+        started = 0;
+        nsaid = nkilled = 0;
+        noted[0] = '\0';
+        called = "";
+        ask_for(1);
+        called = "box";
+        assert_true(nsaid == 1 && said_type[0] == M_BOX_STARTED);
+        dynbuf_init(&b, 128);
+        msg_put_span(&b, SPAN("mine"));
+        msg_put_u64(&b, 9);
+        parent_box_claimed(&parent,
+                           &(struct frame){.type = M_BOX_CLAIMED, .id = given ? 1 : 2, .payload = dynbuf_span(&b)});
+        dynbuf_free(&b);
+        parent_boxes_end(&parent, "the warden ended");
+        assert_int_equal(nkilled, 1);
+        assert_string_equal(noted,
+                            given ? "{\"sandbox\":\"mine\",\"generation\":9,\"why\":\"the warden ended\"}" : "");
+    }
     dynbuf_free(&said);
 }
 
@@ -461,6 +493,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_warden_is_told_of_its_own_sandboxes_alone),
+        cmocka_unit_test(one_that_waits_is_written_down_when_it_is_somebody_s),
         cmocka_unit_test(what_nothing_holds_does_not_start),
         cmocka_unit_test(an_image_is_held_as_long_as_its_sandbox_is_there),
         cmocka_unit_test(a_lane_is_its_sandbox_s_own_and_ends_with_it),

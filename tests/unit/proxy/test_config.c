@@ -131,6 +131,39 @@ static void take_away(const char *name)
 
 #define TASK "version: 1\nkind: count\ncommand: [wc, -w]\ntimeout: 30s\ninput: any.json\noutput: any.json\n"
 
+static void sandboxes_that_wait_are_read(void **state)
+{
+    static const struct {
+        const char *rows, *said;
+    } bad[] = {
+        {"[{ image: host }]", "size"},
+        {"[{ size: 0 }]", "size"},
+        {"[{ size: 65 }]", "size"},
+        {"[{ size: 1, memory: 1MiB }]", "memory"},
+        {"[{ size: 1, image: ../x }]", "an image's name"},
+        {"[{ size: 1 }, { size: 2, image: host }]", "another pool"},
+        {"[{ size: 33 }, { size: 32, pids: 9 }]", "at most 64"},
+    };
+    struct err e;
+    struct config *c =
+        load("version: 1\npool: [{ size: 4 }, { image: node, size: 60, memory: 2GiB, pids: 9 }]\n", &e);
+    assert_non_null(c);
+    assert_int_equal(c->nready, 2);
+    assert_string_equal(c->ready[0].image, "");
+    assert_int_equal(c->ready[0].size, 4);
+    assert_int_equal(c->ready[0].memory, 0);
+    assert_string_equal(c->ready[1].image, "node");
+    assert_int_equal(c->ready[1].memory, UINT64_C(2) << 30);
+    assert_int_equal(c->ready[1].pids, 9);
+    config_free(&c);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char text[200];
+        snprintf(text, sizeof(text), "version: 1\npool: %s\n", bad[i].rows);
+        if (load(text, &e) != NULL || strstr(e.text, bad[i].said) == NULL)
+            fail_msg("%s: %s", bad[i].rows, e.text);
+    }
+}
+
 static void kinds_of_tasks_are_read_with_their_schemas(void **state)
 {
     static const struct {
@@ -393,7 +426,7 @@ static const struct {
     {"version: 1\nlimits: { connections: 4001 }\n", "c.yaml:2:"},
     {"version: 1\nuid_base: 999\n", "c.yaml:2:11: uid_base must be from 1000"},
     {"version: 1\nuid_base: 0\n", "c.yaml:2:11: uid_base must be from 1000"},
-    {"version: 1\nuid_base: 64923\n", "c.yaml:2:11: uid_base: of the 612 user ids"},
+    {"version: 1\nuid_base: 64795\n", "c.yaml:2:11: uid_base: of the 740 user ids"},
     {"version: 1\nuid_base: 65535\n", "nobody's"},
     {"version: 1\nuid_base: 4294967295\n", "c.yaml:2:11: uid_base must be"},
     {"version: 1\nmaster_key: {}\n", "c.yaml:2:"},
@@ -480,6 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold_where_nothing_is_said),
         cmocka_unit_test(values_are_taken),
+        cmocka_unit_test(sandboxes_that_wait_are_read),
         cmocka_unit_test(kinds_of_tasks_are_read_with_their_schemas),
         cmocka_unit_test(a_kind_of_task_is_everybodys_or_some_tenants_own),
         cmocka_unit_test(mounts_and_devices_are_somebodys),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/msg.h"
+#include "sandbox-shim/warden/pool/pool.h"
 
 int side[ENDS] = {-1, -1, -1};
 bool bound;
@@ -33,6 +34,8 @@ static void __attribute__((noreturn)) be_warden(const int fd[ENDS])
     static struct warden w;
     w.loop = loop_new();
     w.parent = chan_new(w.loop, fd[PARENT], &ops, &w);
+    if (pool_begin(&w) != 0)
+        _exit(1);
     warden_desk(&w, fd[DESK]);
     warden_ledger(&w, fd[LEDGER]);
     _exit(loop_run(w.loop) == 0 ? 0 : 1);
@@ -288,6 +291,14 @@ struct dynbuf told(int fd, unsigned *type, uint32_t *run)
     return b;
 }
 
+void is_named(int fd, const char *name)
+{
+    struct dynbuf b = fresh();
+    msg_put_span(&b, span_str(name));
+    assert_int_equal(told_type(fd, TALK_NAME, dynbuf_span(&b)), 0);
+    dynbuf_free(&b);
+}
+
 /* One that runs; its first process is fd. */
 uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
 {
@@ -306,7 +317,8 @@ uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
     assert_true(span_eq(x.lane, strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE));
     assert_true(span_eq(x.extras, extras_of(name)));
     dynbuf_free(&bytes);
-    frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\2"));
+    frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\3"));
+    is_named(*fd, name);
     if (x.lane.n > 0) { /* before anything is run there, by what the gateway knows its commands */
         uint8_t born[TALK_HEAD + 8], want[] = {0, 0, 0, 8, TALK_BORN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
         assert_int_equal(recv(*fd, born, sizeof(born), MSG_WAITALL), sizeof(born));
