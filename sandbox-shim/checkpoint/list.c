@@ -97,6 +97,10 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
 
     if (f.all == NULL)
         return err_set(e, "there is no memory for it");
+    if (s->away != NULL && away_look(s->away, SPAN_NONE, e) != 0) {
+        free(f.all);
+        return -1;
+    }
     if (shelf_each(s->dir, "", "", see_shelf, &f) != 0) {
         free(f.all);
         return err_errno(e, "the folder of checkpoints cannot be read");
@@ -114,18 +118,38 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
 
 /* --- an end -------------------------------------------------------------------------------- */
 
+int store_find(const struct store *s, const struct order *o, struct shelf *shelf, char id[FORM_ID + 1], struct err *e)
+{
+    int rc = shelf_find(s->dir, o->tenant, o->which, shelf, id, e);
+
+    if (rc != 1 || s->away == NULL)
+        return rc;
+    return away_look(s->away, o->which, e) == 0 ? shelf_find(s->dir, o->tenant, o->which, shelf, id, e) : -1;
+}
+
+/* There first: what is gone here comes back from there. */
+static int remove_one(const struct store *s, const struct shelf *shelf, const char *id, struct err *e)
+{
+    if (s->away != NULL && away_drop(s->away, shelf, id, e) != 0)
+        return -1;
+    return waste_mark(shelf) == 0 && unlinkat(shelf->dir, id, 0) == 0 && fsync(shelf->dir) == 0
+               ? 0
+               : err_errno(e, "the checkpoint cannot be removed");
+}
+
 int store_remove(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
 {
     char id[FORM_ID + 1];
     struct shelf shelf;
     struct err why;
 
-    int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
-    if (rc == 0 && (waste_mark(&shelf) != 0 || unlinkat(shelf.dir, id, 0) != 0 || fsync(shelf.dir) != 0))
-        rc = err_errno(e, "the checkpoint cannot be removed");
+    int rc = store_find(s, o, &shelf, id, e);
+    if (rc == 0)
+        rc = remove_one(s, &shelf, id, e);
     /* What another one of its owner needs stays. While one is written or read, all of it does, until the next time.
      */
-    if (rc == 0 && shelf_alone(&shelf) && waste_clear(&shelf, true, &why) != 0)
+    if (rc == 0 && shelf_alone(&shelf) &&
+        (waste_clear(&shelf, true, &why) != 0 || (s->away != NULL && away_tidy(s->away, &shelf, &why) != 0)))
         log_warn("checkpoints: %s", why.text);
     if (rc == 0)
         msg_put_span(out, span_str(id));

@@ -128,6 +128,29 @@ static int give(struct loading *v, const struct form_file *f, const struct form_
     return written(v);
 }
 
+/* Is a piece of it not here? What cannot be read is not looked for elsewhere either. */
+static bool is_missing(const struct loading *v, struct span rows)
+{
+    struct msg_in m = msg_in(rows);
+    struct form_row r;
+
+    while (m.rest.n > 0 && form_get_row(&m, &r) == 0)
+        for (size_t i = 0; i < r.pieces.n; i += FORM_MAC)
+            if (pieces_find(&v->pieces, r.pieces.p + i) == NULL)
+                return true;
+    return false;
+}
+
+static int pieces_have(struct loading *v, const struct store *s, const struct form_file *f)
+{
+    if (pieces_load(&v->shelf, &v->pieces, v->err) != 0)
+        return -1;
+    if (s->away == NULL || !is_missing(v, f->rows))
+        return 0;
+    pieces_free(&v->pieces);
+    return away_packs_down(s->away, &v->shelf, v->err) == 0 ? pieces_load(&v->shelf, &v->pieces, v->err) : -1;
+}
+
 int store_load(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e)
 {
     struct loading *v = &loading;
@@ -138,7 +161,7 @@ int store_load(const struct store *s, const struct order *o, int stream, struct 
 
     *v = (struct loading){.pieces = {.fd = -1}, .to = {.fd = stream}, .err = e};
     dynbuf_init(&file, FORM_ROWS_MAX + 2 * FORM_HEAD_MAX);
-    int rc = shelf_find(s->dir, o->tenant, o->which, &v->shelf, id, e);
+    int rc = store_find(s, o, &v->shelf, id, e);
     if (rc == 0 && shelf_share(&v->shelf) != 0)
         rc = err_errno(e, "the folder of checkpoints cannot be locked");
     if (rc == 0)
@@ -148,7 +171,7 @@ int store_load(const struct store *s, const struct order *o, int stream, struct 
         rc = err_set(e, ORDER_NO_SUCH);
     }
     if (rc == 0)
-        rc = pieces_load(&v->shelf, &v->pieces, e);
+        rc = pieces_have(v, s, &f);
     struct msg_in m = msg_in(rc == 0 ? f.head : SPAN_NONE);
     if (rc == 0 && (form_get_head(&m, &h) != 0 || give(v, &f, &h) != 0))
         rc = -1;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/file.h"
+#include "common/log.h"
 #include "sandbox-shim/checkpoint/pack.h"
 #include "sandbox-shim/checkpoint/store.h"
 #include "sandbox-shim/checkpoint/stream.h"
@@ -209,7 +210,38 @@ static int put_list(struct saving *v, struct dynbuf *file)
     return ok ? 0 : err_set(v->err, "there is no memory for it");
 }
 
-/* Pieces before the list that names them; both have their names when all of it is on the disk, one save at a time. */
+/* May it be kept? One save at a time asks, with the lock of all. */
+static int may_stay(struct saving *v, uint64_t file)
+{
+    uint64_t there = shelf_bytes(&v->shelf), more = v->pack.bytes + file;
+
+    if (there > v->store->most || more > v->store->most - there)
+        return too_much(v);
+    return shelf_kept(&v->shelf) >= SHELF_KEPT_MAX ? too_many(v) : name_is_free(v);
+}
+
+/* Elsewhere as well, before it is answered; others do not wait meanwhile. What was made for a fork is needed here alone,
+ * and for a moment. */
+static int keep_away(struct saving *v, const char *tmp, const char *id, int all)
+{
+    const struct away *away = span_eq(v->order->name, FORM_OF_FORK) ? NULL : v->store->away;
+    struct err why;
+
+    if (away == NULL)
+        return 0;
+    if (flock(all, LOCK_UN) != 0)
+        return full(v);
+    int rc = away_packs_up(away, &v->shelf, v->err) == 0 && away_up(away, &v->shelf, tmp, id, v->err) == 0 ? 0 : -1;
+    if (rc == 0 && flock(all, LOCK_EX) != 0)
+        rc = full(v);
+    if (rc == 0)
+        rc = name_is_free(v);
+    if (rc != 0 && (waste_mark(&v->shelf) != 0 || away_drop(away, &v->shelf, id, &why) != 0))
+        log_warn("checkpoints: of one that was not kept something may lie in the checkpoint store");
+    return rc;
+}
+
+/* Pieces before the list that names them; both have their names when all of it is on the disk. */
 static int commit(struct saving *v, const char *id, int all)
 {
     char tmp[8 + FORM_ID + 1];
@@ -226,22 +258,15 @@ static int commit(struct saving *v, const char *id, int all)
         full(v);
         goto out;
     }
-    uint64_t there = shelf_bytes(&v->shelf), more = v->pack.bytes + file.n;
-    if (there > v->store->most || more > v->store->most - there) {
-        too_much(v);
+    if (may_stay(v, file.n) != 0)
         goto out;
-    }
-    if (shelf_kept(&v->shelf) >= SHELF_KEPT_MAX) {
-        too_many(v);
-        goto out;
-    }
-    if (name_is_free(v) != 0)
-        goto out;
-    if (pack_name(&v->pack, id) != 0 || renameat(dir, tmp, dir, id) != 0 || fsync(dir) != 0) {
+    if (pack_name(&v->pack, id) != 0) {
         full(v);
         goto out;
     }
-    rc = 0;
+    if (keep_away(v, tmp, id, all) != 0)
+        goto out;
+    rc = renameat(dir, tmp, dir, id) == 0 && fsync(dir) == 0 ? 0 : full(v);
 out:
     if (fd >= 0)
         close(fd);
@@ -270,6 +295,9 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
                                  .generation = o->generation,
                                  .created_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000};
     shelf_of(o->tenant, o->owner, folder);
+    if (v->store->away != NULL && ((o->name.n > 0 && away_look(v->store->away, SPAN_NONE, v->err) != 0) ||
+                                   away_shelf(v->store->away, folder, v->err) != 0))
+        return -1;
     if (name_is_free(v) != 0 || shelf_open(v->store->dir, folder, true, &v->shelf, v->err) != 0)
         return -1;
     if (shelf_alone(&v->shelf) && waste_clear(&v->shelf, false, v->err) != 0)
