@@ -148,7 +148,11 @@ static int pieces_have(struct loading *v, const struct store *s, const struct fo
     if (s->away == NULL || !is_missing(v, f->rows))
         return 0;
     pieces_free(&v->pieces);
-    return away_packs_down(s->away, &v->shelf, v->err) == 0 ? pieces_load(&v->shelf, &v->pieces, v->err) : -1;
+    struct err why = {""};
+    int bad = away_packs_down(s->away, &v->shelf, &why);
+    if (pieces_load(&v->shelf, &v->pieces, v->err) != 0)
+        return -1;
+    return bad != 0 && is_missing(v, f->rows) ? err_set(v->err, "%s", why.text) : 0;
 }
 
 int store_load(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e)

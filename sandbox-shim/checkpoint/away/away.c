@@ -147,10 +147,11 @@ static int part_get(const struct away *a, const struct secret *k, const struct p
     dynbuf_init(&sealed, AWAY_PART + SEAL_EXTRA);
     int rc = a->by->get(a->by->arg, key, &sealed, e);
     size_t n = sealed.n >= SEAL_EXTRA ? sealed.n - SEAL_EXTRA : 0;
-    uint8_t *room = rc == 0 ? dynbuf_room(out, n + 1) : NULL;
-    if (rc == 0 && room == NULL)
+    bool fits = n < out->max - out->n; /* else it is another object's */
+    uint8_t *room = rc == 0 && fits ? dynbuf_room(out, n + 1) : NULL;
+    if (rc == 0 && fits && room == NULL)
         rc = no_memory(e);
-    else if (rc == 0 && seal_open(k, span_str(key), dynbuf_span(&sealed), room) != 0)
+    else if (rc == 0 && (!fits || seal_open(k, span_str(key), dynbuf_span(&sealed), room) != 0))
         rc = err_set(e, "what lies in the checkpoint store as %s is damaged, or of another key than store-key", p->name);
     else if (rc == 0)
         dynbuf_grew(out, n);
@@ -420,24 +421,29 @@ int away_up(const struct away *a, const struct shelf *s, const char *file, const
 
 /* --- down --------------------------------------------------------------------------------- */
 
-int away_packs_down(const struct away *a, const struct shelf *s, struct err *e)
+static int pack_down(const struct away *a, const struct shelf *s, const struct part *p, struct err *e)
 {
     char up[3 + NAME_MAX_ + 1];
+
+    if (file_down(a, s, p, e) != 0)
+        return -1;
+    (void)snprintf(up, sizeof(up), "up-%s", p->name);
+    return mark(s, up) == 0 ? 0 : err_errno(e, "the folder of checkpoints cannot be written");
+}
+
+int away_packs_down(const struct away *a, const struct shelf *s, struct err *e)
+{
     struct listing l;
     struct part p;
-    int rc = list_of(a, s, &l, e);
+    int bad = 0, rc = list_of(a, s, &l, e);
 
     struct span rest = dynbuf_span(&l.names);
-    while (rc == 0 && list_next(&rest, &p)) {
-        if (p.i != 0 || !span_ends(span_str(p.name), SPAN(".pack")) || is_here(s->dir, p.name))
-            continue;
-        (void)snprintf(up, sizeof(up), "up-%s", p.name);
-        rc = file_down(a, s, &p, e);
-        if (rc == 0 && mark(s, up) != 0)
-            rc = err_errno(e, "the folder of checkpoints cannot be written");
-    }
+    while (rc == 0 && list_next(&rest, &p))
+        if (p.i == 0 && span_ends(span_str(p.name), SPAN(".pack")) && !is_here(s->dir, p.name) &&
+            pack_down(a, s, &p, e) != 0)
+            bad = -1;
     dynbuf_free(&l.names);
-    return rc;
+    return rc == 0 ? bad : -1;
 }
 
 /* Which shelf has this folder; names come sorted, so that one is asked for once. */

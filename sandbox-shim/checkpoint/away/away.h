@@ -48,7 +48,7 @@ int away_shelf(const struct away *a, const char *shelf, struct err *e) MUSTCHECK
 int away_packs_up(const struct away *a, const struct shelf *s, struct err *e) MUSTCHECK;
 /* The checkpoint that lies on the shelf in this file is called so there. */
 int away_up(const struct away *a, const struct shelf *s, const char *file, const char *name, struct err *e) MUSTCHECK;
-/* Packs that are there and not here. */
+/* Packs that are there and not here. -1: one of them, which may be needed or not: others are here nevertheless. */
 int away_packs_down(const struct away *a, const struct shelf *s, struct err *e) MUSTCHECK;
 /* All checkpoints that are there and not here. One that is damaged is logged and left; if it is the one called
  * which, that is said. */

@@ -99,7 +99,7 @@ static void what_is_lost_here_comes_back_from_there(void **state)
     assert_int_equal(save("second"), 0);
     lost();
     assert_int_equal(load("first"), 0);
-    IN("cmp back/d/small - <<< 'a needle that is found' 2>/dev/null || grep -q 'a needle' back/d/small");
+    IN("grep -q 'a needle' back/d/small && test $(stat -c %%s back/big) = 9000000");
     assert_int_equal(span_eq(told.id, span_str(first)), 1);
     assert_int_equal(load("second"), 0);
     alike();
@@ -122,7 +122,7 @@ static void nothing_is_told_there(void **state)
 {
     a_workspace();
     assert_int_equal(save_of("a-person", "named", SPAN_NONE), 0);
-    IN("ls there | grep -q . && ! grep -rqaE 'a needle|a-person|named|default|box|small' there && ! ls there | grep -E 'person|named|default'");
+    IN("ls there | grep -q . && ! grep -rqaE 'a needle|a-person|named|default' there && ! ls there | grep -E 'person|named|default'");
     IN("for f in there/*; do ! gzip -t < $f 2>/dev/null || exit 1; done");
     IN("mv store/store-key k && head -c 32 /dev/urandom > store/store-key && find store -mindepth 1 ! -name store-key -delete");
     away_close(&away);
@@ -167,13 +167,13 @@ static void what_was_changed_or_exchanged_there_is_refused(void **state)
 static void what_it_does_not_take_is_not_kept_here_either(void **state)
 {
     a_workspace();
-    for (int n = 0; n < 5; n++) {
-        puts_left = n; /* key, three parts of a pack, and the list */
-        refused(save("one"), "takes nothing");
-        IN("! ls store/*/ck-??????????????????????????");
+    int n = 0; /* key, three parts of a pack, and the list; what was taken needs not be taken again */
+    for (puts_left = n; save("one") != 0; puts_left = ++n) {
+        refused(-1, "takes nothing");
+        IN("! find store -name 'ck-*' ! -name '*.pack' | grep .");
     }
+    assert_in_range(n, 3, 5);
     puts_left = 1000;
-    assert_int_equal(save("one"), 0);
     lost();
     assert_int_equal(load("one"), 0);
     alike();
