@@ -246,6 +246,13 @@ static const struct cli_option rm[] = {{.name = "end-session", .help = "withdraw
 static const struct cli_option key_options[] = {
     {.name = "tenant", .arg = "NAME", .help = "whose sandboxes it sees, and who sees those it starts; default"},
     {.name = NULL}};
+static const struct cli_option operator_options[] = {
+    {.name = "group",
+     .arg = "NAME",
+     .help = "a group of theirs, which approvers: of a policy may name",
+     .many = true},
+    {.name = "uid", .arg = "N", .help = "the user of this machine that they are too"},
+    {.name = NULL}};
 static const struct cli_option tenant_options[] = {
     {.name = "tenant", .arg = "NAME", .help = "those of this one, whose keys the sandbox API knows; default"},
     {.name = NULL}};
@@ -439,6 +446,16 @@ const struct cli_verb cli_verbs[] = {
     {"key list", "", "the keys there are, and whose", "countersign key list", NULL, TAKES_BOTH, key_list, NULL},
     {"key rm", "NAME", "take a key back, with all that it opens", "countersign key rm builder", NULL, TAKES_STATE,
      key_rm, NULL},
+    {"operator add", "NAME", "a person who decides, and a link that lets them in once",
+     "countersign operator add alice --group finance", operator_options, TAKES_BOTH, operator_add, NULL},
+    {"operator list", "", "the people who decide, and their groups", "countersign operator list", NULL, TAKES_BOTH,
+     operator_list, NULL},
+    {"operator group", "NAME [GROUP...]", "the groups that a person is in from now on",
+     "countersign operator group alice finance leads", NULL, TAKES_STATE, operator_group, NULL},
+    {"operator link", "NAME", "another link that lets a person in once", "countersign operator link alice", NULL,
+     TAKES_BOTH, operator_link, NULL},
+    {"operator rm", "NAME", "a person decides no more, and is signed out", "countersign operator rm alice", NULL,
+     TAKES_STATE, operator_rm, NULL},
     {"env", "[NAME]", "the variables that lead a sandbox's tools through the gateway, with a fresh token",
      "countersign env ci-7 --format github", env, TAKES_BOTH, env_main, NULL},
     {"audit tail", "", "what happened last, a line a record", "countersign audit tail -f", tail, TAKES_BOTH,

@@ -12,6 +12,7 @@
 #include "common/err.h"
 #include "common/json/json.h"
 #include "web-approval/guard.h"
+#include "web-approval/people/password.h"
 #include "web-approval/store/store.h"
 #include "web-approval/tasks/kinds.h"
 
@@ -72,15 +73,27 @@ struct caller {
     char box[CALLER_BOX]; /* it opens this sandbox alone; empty: all of its tenant's, and it may start them */
 };
 
-struct follow;      /* follow.h */
-struct share;       /* share.h */
+struct follow; /* follow.h */
+struct share;  /* share.h */
+struct tls_server;
 struct transfer_of; /* transfer.h */
+
+/* Who the operator of an exchange is (people/who.h). */
+enum { WHO_GROUPS = 512 };
+struct who {
+    bool known, person; /* known: the store said so, or that it has no such person */
+    char uid[24];       /* "uid 1000": the user of this machine they are; or empty */
+    char groups[WHO_GROUPS + 1];
+    uint64_t generation;
+};
 
 struct desk {
     struct loop *loop; /* NULL in tests of the handlers */
     struct server *server;
     struct desk_store *store;
     struct guard guard;
+    struct attempts attempts;
+    struct tls_server *tls; /* of the page; NULL: without */
     struct chan *ledger, *parent, *warden, *dock;
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
@@ -110,6 +123,7 @@ struct exchange {
     struct client *client; /* NULL: gone */
     enum desk_place place;
     char operator[GUARD_OPERATOR];
+    struct who who;
     const struct session *session; /* on the page: signed in */
     struct caller caller;          /* of PLACE_DOCK */
     bool moment;                   /* the sandbox that x->arg names stands still for it, and then goes on */

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/net/loop.h"
+#include "common/net/tls.h"
 #include "common/role/role.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/steps.h"
@@ -15,6 +17,7 @@
 #include "web-approval/server.h"
 #include "web-approval/tasks/chore.h"
 
+enum { PEM_MAX = 256 * 1024 };
 static struct desk desk;
 
 static void config(void *arg, struct span key, struct span value)
@@ -143,12 +146,37 @@ static void peer(void *arg, unsigned who, uint64_t instance, struct span info, i
 
 /* --- the parent ----------------------------------------------------------- */
 
+/* The page's own certificate and its key, behind the listener. */
+static void take_tls(struct desk *d, struct frame *f)
+{
+    struct err e = {{0}};
+    struct dynbuf pem[2];
+    int bad = 0;
+
+    for (int i = 0; i < 2; i++) {
+        int fd = frame_take_fd(f, i + 1);
+        dynbuf_init(&pem[i], PEM_MAX);
+        if (fd < 0 || file_read_fd(fd, &pem[i]) != 0)
+            bad = err_set(&e, "its certificate or key cannot be read");
+        if (fd >= 0)
+            close(fd);
+    }
+    if (bad == 0)
+        d->tls = tls_server_own(dynbuf_span(&pem[0]), dynbuf_span(&pem[1]), SPAN_NONE, &e);
+    for (int i = 0; i < 2; i++)
+        dynbuf_wipe(&pem[i]);
+    if (!d->tls)
+        log_die("the page is not opened: %s", e.text);
+}
+
 static void listen_on(struct desk *d, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     uint8_t kind = msg_get_u8(&m);
     int fd = frame_take_fd(f, 0);
 
+    if (kind == 3 && d->guard.secure && !d->tls)
+        take_tls(d, f);
     if (kind != 3 && kind != 4) {
         if (fd >= 0)
             close(fd);
@@ -214,6 +242,7 @@ int main(void)
     const char *const readable[] = {store_dir, NULL};
     struct wall wall = {.calls = WALL_ACCEPT | WALL_MEMFD | WALL_READ_FILES, .ro_paths = readable};
     struct desk *d = &desk;
+    struct err e = {{0}};
 
     d->loop = loop_new();
     if (!d->loop)
@@ -223,9 +252,13 @@ int main(void)
     struct role *r = role_start("desk", d->loop, &ops, d);
     d->parent = role_parent(r);
     if (guard_init(&d->guard, span_str(d->desk_url)) != 0)
-        log_die("the page is served without TLS and so on this machine only: desk.http must be localhost or "
-                "127.0.0.1 with a port, not %s",
-                d->desk_url);
+        log_die(
+            "the page is served without TLS on this machine only: desk.http must be localhost or 127.0.0.1 with a "
+            "port, not %s",
+            d->desk_url);
+    if (d->guard.secure && !(d->tls = tls_server_new(&e)))
+        log_die("%s", e.text);
+    tls_server_free(&d->tls); /* the library has set itself up while it still may */
     d->store = desk_store_new(d->db);
     d->server = server_new(d);
     if (!d->store || !d->server)

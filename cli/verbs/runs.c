@@ -243,7 +243,7 @@ static void print_run(const struct json *r)
     }
     const struct json *effects = json_get(r, SPAN("effects"));
     if (effects)
-        printf("requests meanwhile:\n");
+        printf("what it sent:\n");
     print_members(effects, "  ");
 }
 

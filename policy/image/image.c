@@ -81,6 +81,9 @@ static const struct field rule_fields[] = {STR(img_rule, id),
                                            INDEX(img_rule, over, IMG_RULE),
                                            BELOW(img_rule, grant_uses, GRANT_USES_MOST + 1),
                                            BELOW(img_rule, grant_named, 2),
+                                           BELOW(img_rule, quorum, QUORUM_MOST + 1),
+                                           BELOW(img_rule, self, SELF_YES + 1),
+                                           BELOW(img_rule, step_up, 2),
                                            {0}};
 static const struct field rule_ref_fields[] = {{F_BELOW, 0, IMG_NONE}, {0}};
 static const struct field slot_fields[] = {RANGE(img_slot, rules, IMG_RULE_REF), {0}};
@@ -137,7 +140,8 @@ static const struct field upstream_fields[] = {STR(img_upstream, host),
                                                RANGE(img_upstream, pins, IMG_STR),
                                                RANGE(img_upstream, allow_private, IMG_STR),
                                                {0}};
-static const struct field approver_fields[] = {STR(img_approver, name), RANGE(img_approver, operators, IMG_STR), {0}};
+static const struct field approver_fields[] = {
+    STR(img_approver, name), RANGE(img_approver, operators, IMG_STR), RANGE(img_approver, groups, IMG_STR), {0}};
 static const struct field pack_fields[] = {STR(img_pack, name),
                                            RANGE(img_pack, hosts, IMG_HOST),
                                            RANGE(img_pack, ops, IMG_OP),

@@ -92,7 +92,9 @@ static int claim(struct ledger *l, struct frame *f)
     msg_get_digest(&m, &c.policy);
     c.rule = msg_get_span(&m, NAME_MAX_BYTES);
     msg_get_digest(&m, &c.terms);
-    int bad = msg_end(&m);
+    int bad = wire_get_step(&m, &c.by);
+    msg_get_id(&m, &c.lease);
+    bad |= msg_end(&m);
     dynbuf_init(&request.body, STORE_BODY_MAX + 1);
     if (bad == 0 && !l->lost && store_claim(l->store, &c, &ok, &state, &d, &request) != 0)
         ok = false;

@@ -49,7 +49,10 @@ static void differences(struct config *old, struct config *new, char list[PARENT
     needs(list, strcmp(old->dns_servers, new->dns_servers) != 0, "dns");
     needs(list, doors, "listeners");
     needs(list, advertise, "advertise");
-    needs(list, strcmp(old->desk_address, new->desk_address) != 0, "desk");
+    needs(list,
+          strcmp(old->desk_address, new->desk_address) != 0 || strcmp(old->desk_name, new->desk_name) != 0 ||
+              strcmp(old->desk_certificate, new->desk_certificate) != 0 || strcmp(old->desk_key, new->desk_key) != 0,
+          "desk");
     needs(list, strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0,
           "e2b");
     needs(list,

@@ -53,13 +53,24 @@ static void own(struct settings *s, const struct parent *p)
     text(s, "own", all);
 }
 
+/* As browsers go to it. */
+static void desk_url(const struct config *c, const struct listener *l, char *url, size_t cap)
+{
+    const char *port = strrchr(l->path, ':');
+    if (c->desk_name[0] == '\0')
+        snprintf(url, cap, "http://%s", l->path);
+    else
+        snprintf(url, cap, "https://%s%s", c->desk_name,
+                 strchr(c->desk_name, ':') || port == NULL || strcmp(port, ":443") == 0 ? "" : port);
+}
+
 static void desk(struct settings *s, const struct parent *p)
 {
     const struct config *c = p->config;
     char url[CONFIG_PATH + 16] = "", why[480] = "";
     for (size_t i = 0; i < p->nlisteners; i++)
         if (p->listeners[i].kind == LISTEN_DESK)
-            snprintf(url, sizeof(url), "http://%s", p->listeners[i].path);
+            desk_url(c, &p->listeners[i], url, sizeof(url));
     text(s, "desk_url", url);
     bool http = parent_token_url(p, LISTEN_HTTP, url, sizeof(url), why, sizeof(why));
     bool told = url[0] != '\0';

@@ -300,7 +300,8 @@ static void put_assignments(struct plan *p, struct span all)
 
 static int put_environment(struct plan *p, char *const *environ, struct err *e)
 {
-    struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, !p->variables};
+    struct span way = p->lane.listener > 0 ? SPAN("http://" INSIDE_LANE) : SPAN("http://" INSIDE_PROXY);
+    struct env_values v = {way, INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, !p->variables};
     char name[64];
 
     put(p, "--clearenv", NULL);

@@ -23,6 +23,7 @@ enum {
 #define INSIDE_BUNDLE     "/countersign/bundle.crt"
 #define INSIDE_TRUSTSTORE "/countersign/truststore.p12"
 #define INSIDE_PROXY      "127.0.0.1:3128"
+#define INSIDE_LANE       "127.128.0.0:3128" /* of a lane: the shim puts each command's own address in its place */
 #define INSIDE_NPMRC      "/etc/npmrc"
 #define INSIDE_HOME       "/home/agent"
 #define INSIDE_WORKSPACE  "/workspace"

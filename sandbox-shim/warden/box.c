@@ -150,11 +150,24 @@ static void time_over(void *arg)
 
 /* --- what it says ------------------------------------------------------------------ */
 
+/* Its first process tells the gateway which command what it carries is of. */
+static void say_born(struct box *b)
+{
+    struct dynbuf m;
+
+    dynbuf_init(&m, 64);
+    if (talk_put_born(&m, b->born) == 0)
+        box_say(b, &m); /* which may end it */
+    dynbuf_free(&m);
+}
+
 static void comes_up(struct box *b)
 {
     uint64_t now = loop_now(b->warden->loop);
 
-    if (!box_set(b, BOX_RUNS))
+    if (b->lane[0] != '\0')
+        say_born(b);
+    if (b->state == BOX_ENDING || !box_set(b, BOX_RUNS))
         return;
     b->since_ms = b->used_ms = now;
     b->until_ms = now + b->timeout_ms;

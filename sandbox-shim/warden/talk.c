@@ -144,6 +144,15 @@ int talk_put_files(struct dynbuf *b, uint32_t run, const struct talk_files *f)
     return dynbuf_ok(b) ? 0 : -1;
 }
 
+int talk_put_born(struct dynbuf *b, uint64_t born)
+{
+    if (born == 0)
+        return -1;
+    put_head(b, 8, TALK_BORN, 0);
+    msg_put_u64(b, born);
+    return dynbuf_ok(b) ? 0 : -1;
+}
+
 int talk_put_signal(struct dynbuf *b, uint32_t run, unsigned signo)
 {
     if (signo == 0 || signo > SIGNAL_MAX)

@@ -38,8 +38,9 @@ void page_begin(struct exchange *x, unsigned status, const char *kind, const cha
     if (x->session) {
         nav(x, kind);
         PUT(x, "<form method=\"post\" action=\"/sign-out\"><span class=\"who\">");
+        PUT(x, "<a href=\"/me\">");
         show_own(out, x->operator);
-        PUT(x, "</span> <button class=\"quiet\">Sign out</button></form>\n");
+        PUT(x, "</a></span> <button class=\"quiet\">Sign out</button></form>\n");
     }
     PUT(x, "</header>\n<div id=\"news\" class=\"news\" role=\"status\"></div>\n<main id=\"main\">\n");
     if (x->session)

@@ -5,7 +5,7 @@
 #include "policy/policy.h"
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/grants/grants.h"
-#include "web-approval/page/page.h"
+#include "web-approval/people/people.h"
 #include "web-approval/route.h"
 
 enum { DECIDER_SHOWN = 256 };
@@ -173,6 +173,7 @@ static void outcome(struct exchange *x, const struct ticket *t)
         show_time(out, t->decided_ms);
         PUT(x, "</dd>\n");
     }
+    people_decided(x, t);
     if (t->decided_reason.n)
         page_row(x, "In these words", t->decided_reason);
     if (t->has_outcome) {

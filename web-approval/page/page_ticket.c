@@ -4,7 +4,7 @@
 #include "policy/policy.h"
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/image.h"
-#include "web-approval/page/page.h"
+#include "web-approval/people/people.h"
 #include "web-approval/route.h"
 
 /* What goes out with it, in a few words. */
@@ -219,6 +219,7 @@ static void about(struct exchange *x, const struct ticket *t)
     credential(x, t);
     if (t->approve_by.n)
         page_row(x, "May be approved by", t->approve_by);
+    people_needed(x, t);
     times(x, t);
     if (t->digest.n == DIGEST_BYTES)
         hex_text(t->digest, digest);

@@ -14,6 +14,19 @@
         .name = name_, .type = KEY_TEXT, .at = AT(T, f), .help = help_                                               \
     }
 
+/* How many must agree, and who counts: of an approvers entry, and of a rule. */
+#define PEOPLE_KEYS(T)                                                                                               \
+    {.name = "quorum",                                                                                               \
+     .type = KEY_COUNT,                                                                                              \
+     .at = AT(T, people.quorum),                                                                                     \
+     .lo = 1,                                                                                                        \
+     .hi = QUORUM_MOST,                                                                                              \
+     .help = "so many different people must approve, default 1"},                                                    \
+        {.name = "self_approval",                                                                                    \
+         .type = KEY_BOOL,                                                                                           \
+         .at = AT(T, people.self),                                                                                   \
+         .help = "may the sandbox's owner approve"},                                                                 \
+        LATER("step_up")
 extern const struct choice scheme_choices[]; /* masks of SCHEME_* */
 extern const struct table rule_table, source_table;
 

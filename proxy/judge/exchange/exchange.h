@@ -34,10 +34,11 @@ struct exchange {
     bool broken;
 
     /* what was asked */
-    bool forwarded;     /* it said that it is passed on for somebody else */
-    struct span reason; /* the agent's word */
-    struct span own;    /* what the client itself had in the slot of the credential, decoded; */
-    size_t nown;        /* and so many of it: none, one, or more, of which it is the last */
+    struct wire_step by; /* which step of its sandbox sent it; number 0: of none that is known */
+    bool forwarded;      /* it said that it is passed on for somebody else */
+    struct span reason;  /* the agent's word */
+    struct span own;     /* what the client itself had in the slot of the credential, decoded; */
+    size_t nown;         /* and so many of it: none, one, or more, of which it is the last */
     uint64_t declared, body_max, body_reserved, body_credit;
     struct body *body; /* NULL: none, or it streams; of what is held, the bytes first held */
 

@@ -13,7 +13,7 @@ enum { CONFIG_FILE_MAX = 256 * 1024, UID_MIN = 1000, UID_NOBODY = 65534, UID_MAX
 
 struct row_desk {
     const struct node *at;
-    struct item http;
+    struct item http, https, certificate, key, name;
 };
 struct row_dock {
     const struct node *at;
@@ -76,10 +76,17 @@ static void take_addresses(struct loader *l, const struct node *n, void *field)
         load_problem(l, n, "C009", "at least one address is wanted, such as 10.0.0.2 or 10.0.0.2:53");
 }
 
-static const struct key desk_keys[] = {{"http", KEY_CALL, AT(row_desk, http), KEY_NEEDED, .call = config_read_address,
-                                        .help = "loopback address:port of the approval page"},
-                                       {.name = "https", .type = KEY_LATER},
-                                       {.type = KEY_END}};
+static const struct key desk_keys[] = {
+    {"http", KEY_CALL, AT(row_desk, http), 0, .call = config_read_address,
+     .help = "loopback address:port of the approval page"},
+    {"https", KEY_CALL, AT(row_desk, https), 0, .call = config_read_address,
+     .help = "instead of http: any address:port, with TLS"},
+    {"certificate", KEY_TEXT, AT(row_desk, certificate), 0,
+     .help = "of https: PEM file of the chain, its leaf first"},
+    {"key", KEY_TEXT, AT(row_desk, key), 0, .help = "of https: PEM file of its private key"},
+    {"name", KEY_TEXT, AT(row_desk, name), 0,
+     .help = "of https: the host name that browsers go to, with a port where that is another"},
+    {.type = KEY_END}};
 static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_keys};
 
 static const struct key dock_keys[] = {{"http", KEY_CALL, AT(row_dock, http), KEY_NEEDED, .call = config_read_address,
@@ -293,6 +300,46 @@ static void take_log(struct loader *l, const struct row_log *r, struct config *c
         config_copy(l, c->log_trace, sizeof(c->log_trace), &r->trace);
 }
 
+/* A DNS name, which a certificate can be for, and a port where browsers use another than the page listens on. */
+static bool is_site(struct span name)
+{
+    struct span host, port;
+    uint64_t n;
+    bool has = span_cut(name, ':', &host, &port), dot = false;
+    for (size_t i = 0; i < host.n; i++) {
+        uint8_t c = host.p[i];
+        dot |= c == '.';
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '.')
+            return false;
+    }
+    return host.n > 0 && host.n <= 253 && (dot || span_eq(host, SPAN("localhost"))) &&
+           (!has || (span_u64(port, 65535, &n) == 0 && n > 0));
+}
+
+static void take_desk(struct loader *l, const struct row_desk *r, const char *file, struct config *c)
+{
+    bool tls = r->https.at != NULL;
+    if (tls == (r->http.at != NULL))
+        load_problem(l, r->at, "C005", "the page has one of http and https");
+    else if (!tls && !loopback(r->http.text))
+        load_problem(l, r->at, "C005",
+                     "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost; https: with a "
+                     "certificate may be anywhere");
+    else if (tls != (r->certificate.at != NULL) || tls != (r->key.at != NULL) || tls != (r->name.at != NULL))
+        load_problem(l, r->at, "C005",
+                     "https: of the page goes with certificate:, key: and name:, and these with it");
+    else if (tls && !is_site(r->name.text))
+        load_problem(
+            l, r->name.at, "C005",
+            "name: is the host name of the page in small letters, as in approve.example or approve.example:8443");
+    config_copy(l, c->desk_address, sizeof(c->desk_address), tls ? &r->https : &r->http);
+    if (!tls)
+        return;
+    config_copy_path(l, c->desk_certificate, CONFIG_PATH, file, &r->certificate);
+    config_copy_path(l, c->desk_key, CONFIG_PATH, file, &r->key);
+    config_copy(l, c->desk_name, sizeof(c->desk_name), &r->name);
+}
+
 static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)
 {
     if (r->state_dir.at != NULL)
@@ -319,11 +366,8 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         config_copy_path(l, c->policy[c->npolicy++], CONFIG_PATH, file, &r->policy.v[i]);
     if (r->listeners.at != NULL)
         config_take_listeners(l, &r->listeners, file, c);
-    if (r->desk.at != NULL && !loopback(r->desk.http.text))
-        load_problem(l, r->desk.at, "C005",
-                     "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost");
     if (r->desk.at != NULL)
-        config_copy(l, c->desk_address, sizeof(c->desk_address), &r->desk.http);
+        take_desk(l, &r->desk, file, c);
     if (r->dock.at != NULL && !loopback(r->dock.http.text))
         load_problem(l, r->dock.at, "C005",
                      "without TLS the sandbox API may only listen on loopback: 127.0.0.1, ::1 or localhost; put a "

@@ -51,7 +51,8 @@ struct config {
     struct config_master master;
     struct config_listener listener[CONFIG_LISTENERS];
     size_t nlisteners;
-    char desk_address[CONFIG_ADDRESS];  /* host:port */
+    char desk_address[CONFIG_ADDRESS];                                                    /* host:port */
+    char desk_certificate[CONFIG_PATH], desk_key[CONFIG_PATH], desk_name[CONFIG_ADDRESS]; /* empty: without TLS */
     char dock_address[CONFIG_ADDRESS];  /* of the sandbox API; empty: it is off */
     char dock_lanes[CONFIG_DOCK_LANES]; /* of it, by tenant: "TENANT LANE\n" each */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;

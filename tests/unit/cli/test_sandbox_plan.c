@@ -120,7 +120,7 @@ static void a_lane_is_passed_on_and_lies_nowhere(void **state)
         assert_int_equal(file_at(&p, INSIDE_BUNDLE), p.lane.bundle);
         assert_int_equal(file_at(&p, INSIDE_TRUSTSTORE), p.lane.truststore);
         assert_int_equal(times(&p, INSIDE_BUNDLE, "/etc/ssl/certs/ca-certificates.crt"), !image);
-        assert_int_equal(times(&p, "HTTP_PROXY", "http://" INSIDE_PROXY), 1);
+        assert_int_equal(times(&p, "HTTP_PROXY", "http://" INSIDE_LANE), 1);
         if (!image) {
             assert_true(file_at(&p, "/etc/chromium/policies/managed/countersign.json") >= 0);
             assert_int_equal(lseek(p.lane.ca, 0, SEEK_CUR), 0); /* it is still to be read */

@@ -256,7 +256,11 @@ static void test_proxy2(void **state)
     assert_memory_equal(o.proxy.src, "\xc0\0\x02\x01", 4);
     assert_memory_equal(o.proxy.dst, "\xc0\0\x02\x02", 4);
     expect("LOCAL", parse_proxy, headers[3].in, PROXY2_OK, 28, &o);
-    assert_true(o.proxy.local && o.proxy.family == 0 && o.proxy.src_port == 0);
+    assert_true(o.proxy.local && o.proxy.family == 0 && o.proxy.src_port == 0 && o.proxy.own.n == 0);
+    expect("own", parse_proxy, SPAN(SIGNATURE "\x20\0\0\x0b\x04\0\0\xe0\0\2ab\xe0\0\0"), PROXY2_OK, 27, &o);
+    assert_true(span_eq(o.proxy.own, SPAN("ab")));
+    expect("own, of a proxy", parse_proxy, SPAN(SIGNATURE "\x21\x11\0\x10" TCP4 "\xe0\0\1x"), PROXY2_OK, 32, &o);
+    assert_true(!o.proxy.local && span_eq(o.proxy.own, SPAN("x")));
 }
 
 static void test_proxy2_limit(void **state)

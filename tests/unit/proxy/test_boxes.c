@@ -79,7 +79,7 @@ void parent_stores_end(struct parent *p, uint64_t box)
 int parent_sandbox_bind(struct parent *p, const char *name, const char *path, unsigned kind,
                         const struct config_listener *conf, struct err *e)
 {
-    assert_true(kind == LISTEN_OWN && conf == NULL);
+    assert_true(kind == LISTEN_STEPS && conf == NULL);
     if (no_listener)
         return err_set(e, "it has one");
     struct listener *l = &p->listeners[p->nlisteners++];
