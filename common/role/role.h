@@ -26,6 +26,7 @@ enum {
     WALL_UNIX_LISTEN = 1u << 6,
     WALL_PAIR = 1u << 7,  /* socketpair(AF_UNIX, SOCK_STREAM) */
     WALL_WAIT = 1u << 8,  /* how a child of its own ended */
+    WALL_UNIX_CONNECT = 1u << 10, /* socket(AF_UNIX, SOCK_STREAM), connect */
     WALL_LINKS = 1u << 9, /* beside WALL_FILES: openat2, and symbolic links may be made below the same folders */
 };
 

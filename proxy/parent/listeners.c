@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/stores.h"
 #include "proxy/wire.h"
 
 struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name)
@@ -138,7 +139,8 @@ int parent_bind(struct parent *p, struct err *e)
     if (desk_files_ok(c, e) != 0 || bind_tcp(p, c->desk_address, LISTEN_DESK, ROLE_DESK, "desk", e) == NULL ||
         bind_unix(p, "control.sock", LISTEN_CONTROL, ROLE_DESK, e) != 0 ||
         bind_unix(p, "keeper.sock", LISTEN_SECRETS, ROLE_KEEPER, e) != 0 ||
-        (c->dock_address[0] != '\0' && bind_tcp(p, c->dock_address, LISTEN_DOCK, ROLE_DOCK, "e2b", e) == NULL))
+        (c->dock_address[0] != '\0' && bind_tcp(p, c->dock_address, LISTEN_DOCK, ROLE_DOCK, "e2b", e) == NULL) ||
+        (c->away.endpoint[0] != '\0' && parent_away_bind(p, e) != 0))
         return -1;
     return 0;
 }

@@ -28,6 +28,14 @@ struct row_limits {
     const struct node *at;
     struct number sandboxes, connections, checkpoints;
 };
+struct row_s3 {
+    const struct node *at;
+    struct item endpoint, bucket, prefix, credential;
+};
+struct row_checkpoints {
+    const struct node *at;
+    struct row_s3 s3;
+};
 struct row_body {
     const struct node *at;
     struct number max;
@@ -58,6 +66,7 @@ struct row_file {
     struct row_hold hold;
     struct row_body body;
     struct row_limits limits;
+    struct row_checkpoints checkpoints;
     struct row_master master;
     struct row_log log;
 };
@@ -116,6 +125,19 @@ static const struct key limits_keys[] = {
     {.type = KEY_END}};
 static const struct table limits_table = {"limits", sizeof(struct row_limits), limits_keys};
 
+static const struct key s3_keys[] = {
+    {"endpoint", KEY_TEXT, AT(row_s3, endpoint), KEY_NEEDED, .help = "https://HOST[:PORT], an upstream of the policy"},
+    {"bucket", KEY_TEXT, AT(row_s3, bucket), KEY_NEEDED, .help = "a bucket that is there"},
+    {"prefix", KEY_TEXT, AT(row_s3, prefix), 0, .help = "what their names begin with there"},
+    {"credential", KEY_TEXT, AT(row_s3, credential), KEY_NEEDED,
+     .help = "of the policy, with sigv4, lease: aws and stub: aws"},
+    {.type = KEY_END}};
+static const struct table s3_table = {"s3", sizeof(struct row_s3), s3_keys};
+static const struct key checkpoints_keys[] = {{"s3", KEY_MAP, AT(row_checkpoints, s3), KEY_NEEDED, .table = &s3_table,
+                                               .help = "a store that speaks S3's API, asked through the gateway"},
+                                              {.type = KEY_END}};
+static const struct table checkpoints_table = {"checkpoints", sizeof(struct row_checkpoints), checkpoints_keys};
+
 static const struct key body_keys[] = {{"max", KEY_SIZE, AT(row_body, max), 0, .lo = 1024, .hi = 1024 * 1024 * 1024,
                                         .help = "the largest body that is read whole"},
                                        {.type = KEY_END}};
@@ -170,6 +192,8 @@ static const struct key file_keys[] = {
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
+    {"checkpoints", KEY_MAP, AT(row_file, checkpoints), 0, .table = &checkpoints_table,
+     .help = "where checkpoints are kept as well"},
     {"tasks", KEY_TEXTS, AT(row_file, tasks), KEY_EMPTY, .help = "files of kinds of tasks, relative to this file"},
     {"log", KEY_MAP, AT(row_file, log), 0, .table = &log_table, .help = "what is written to standard error"},
     {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
@@ -340,6 +364,51 @@ static void take_desk(struct loader *l, const struct row_desk *r, const char *fi
     config_copy(l, c->desk_name, sizeof(c->desk_name), &r->name);
 }
 
+/* It becomes part of a path, and of what is signed. */
+static bool store_name(struct span s, bool slashes)
+{
+    bool before = false;
+
+    for (size_t i = 0; i < s.n; i++) {
+        bool plain = (s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= 'A' && s.p[i] <= 'Z') ||
+                     (s.p[i] >= '0' && s.p[i] <= '9') || s.p[i] == '_';
+        if (!plain && (!before || (s.p[i] != '-' && s.p[i] != '.' && (s.p[i] != '/' || !slashes))))
+            return false;
+        before = plain;
+    }
+    return before;
+}
+
+static bool endpoint_ok(struct span s)
+{
+    struct span rest = span_from(s, sizeof("https://") - 1);
+
+    for (size_t i = 0; i < rest.n; i++)
+        if (!((rest.p[i] >= 'a' && rest.p[i] <= 'z') || (rest.p[i] >= '0' && rest.p[i] <= '9') || rest.p[i] == '.' ||
+              rest.p[i] == '-' || rest.p[i] == ':'))
+            return false;
+    return span_starts(s, SPAN("https://")) && rest.n > 0;
+}
+
+static void take_away(struct loader *l, const struct row_s3 *r, struct config *c)
+{
+    struct config_store *to = &c->away;
+
+    if (r->at == NULL)
+        return;
+    if (!endpoint_ok(r->endpoint.text))
+        load_problem(l, r->endpoint.at, "C005", "an endpoint is https://HOST or https://HOST:PORT");
+    if (!store_name(r->bucket.text, false))
+        load_problem(l, r->bucket.at, "C005", "a bucket's name has letters, digits, and . - between them");
+    if (r->prefix.at != NULL && !store_name(r->prefix.text, true))
+        load_problem(l, r->prefix.at, "C005", "a prefix has letters, digits, and . - / between them");
+    config_copy(l, to->endpoint, sizeof(to->endpoint), &r->endpoint);
+    config_copy(l, to->bucket, sizeof(to->bucket), &r->bucket);
+    if (r->prefix.at != NULL)
+        config_copy(l, to->prefix, sizeof(to->prefix), &r->prefix);
+    config_copy(l, to->credential, sizeof(to->credential), &r->credential);
+}
+
 static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)
 {
     if (r->state_dir.at != NULL)
@@ -387,6 +456,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         c->connections_max = r->limits.connections.v;
     if (r->limits.checkpoints.at != NULL)
         c->checkpoints_max = r->limits.checkpoints.v;
+    take_away(l, &r->checkpoints.s3, c);
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
     take_log(l, &r->log, c);

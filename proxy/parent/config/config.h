@@ -42,6 +42,12 @@ struct config_master {
     char argv[CONFIG_ARGS + 1][CONFIG_PATH]; /* SOURCE_EXEC; ends with an empty one */
 };
 
+/* A store that speaks S3's API. endpoint empty: none. */
+struct config_store {
+    char endpoint[CONFIG_ADDRESS + 16], bucket[64], prefix[256], credential[CONFIG_NAME];
+};
+#define CONFIG_STORE_SANDBOX "checkpoint-store" /* as whom it is asked */
+
 struct config {
     char state_dir[CONFIG_PATH], packs_dir[CONFIG_PATH], policy[CONFIG_POLICIES][CONFIG_PATH], floors[CONFIG_PATH];
     char signers[CONFIG_PATH];                 /* of the policy; empty: none */
@@ -57,6 +63,7 @@ struct config {
     char dock_lanes[CONFIG_DOCK_LANES]; /* of it, by tenant: "TENANT LANE\n" each */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
     uint64_t checkpoints_max; /* bytes of one owner's */
+    struct config_store away; /* where they are as well */
     int uid_base;             /* 0: not said */
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct dynbuf task[TASKS_MAX]; /* each a wire_task */

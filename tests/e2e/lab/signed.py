@@ -26,6 +26,7 @@ import urllib.parse
 import certs
 
 LATE = 15 * 60
+PAGE = 3  # names in one answer
 STS = "https://sts.amazonaws.com/doc/2011-06-15/"
 CHUNK = re.compile(rb"([0-9a-f]+)(?:;chunk-signature=([0-9a-f]{64}))?\r\n", re.I)
 
@@ -247,10 +248,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             store.pop(name, None)
             self.answer(204)
         elif name.count("/") == 1 or name.endswith("/"):
-            rows = "".join(f"<Contents><Key>{key.split('/', 2)[2]}</Key><Size>{len(value)}</Size><LastModified>"
-                           "2026-01-01T00:00:00.000Z</LastModified></Contents>"
-                           for key, value in sorted(store.items()) if key.split("/", 2)[2].startswith(query.get("prefix", "")))
-            self.answer(200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}</ListBucketResult>".encode(),
+            found = [(key.split("/", 2)[2], value) for key, value in sorted(store.items())]
+            found = [row for row in found if row[0].startswith(query.get("prefix", "")) and row[0] > query.get("continuation-token", "")]
+            rows = "".join(f"<Contents><Key>{key}</Key><Size>{len(value)}</Size><LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
+                           for key, value in found[:PAGE])
+            more = f"<NextContinuationToken>{found[PAGE - 1][0]}</NextContinuationToken>" if len(found) > PAGE else ""
+            self.answer(200, f"<ListBucketResult><IsTruncated>{str(bool(more)).lower()}</IsTruncated>{more}{rows}</ListBucketResult>".encode(),
                         Content_Type="application/xml")
         elif name not in store:
             self.answer(404)
