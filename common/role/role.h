@@ -24,8 +24,8 @@ enum {
     WALL_FILES = 1u << 4,      /* open, rename, unlink, fsync, locks: below the folders Landlock names */
     WALL_READ_FILES = 1u << 5, /* open for reading only */
     WALL_UNIX_LISTEN = 1u << 6,
-    WALL_PAIR = 1u << 7,  /* socketpair(AF_UNIX, SOCK_STREAM) */
-    WALL_WAIT = 1u << 8,  /* how a child of its own ended */
+    WALL_PAIR = 1u << 7,          /* socketpair(AF_UNIX, SOCK_STREAM) */
+    WALL_WAIT = 1u << 8,          /* how a child of its own ended */
     WALL_UNIX_CONNECT = 1u << 10, /* socket(AF_UNIX, SOCK_STREAM), connect */
     WALL_LINKS = 1u << 9, /* beside WALL_FILES: openat2, and symbolic links may be made below the same folders */
 };

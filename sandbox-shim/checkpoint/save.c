@@ -220,8 +220,8 @@ static int may_stay(struct saving *v, uint64_t file)
     return shelf_kept(&v->shelf) >= SHELF_KEPT_MAX ? too_many(v) : name_is_free(v);
 }
 
-/* Elsewhere as well, before it is answered; others do not wait meanwhile. What was made for a fork is needed here alone,
- * and for a moment. */
+/* Elsewhere as well, before it is answered; others do not wait meanwhile. What was made for a fork is needed here
+ * alone, and for a moment. */
 static int keep_away(struct saving *v, const char *tmp, const char *id, int all)
 {
     const struct away *away = span_eq(v->order->name, FORM_OF_FORK) ? NULL : v->store->away;

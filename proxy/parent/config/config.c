@@ -126,7 +126,8 @@ static const struct key limits_keys[] = {
 static const struct table limits_table = {"limits", sizeof(struct row_limits), limits_keys};
 
 static const struct key s3_keys[] = {
-    {"endpoint", KEY_TEXT, AT(row_s3, endpoint), KEY_NEEDED, .help = "https://HOST[:PORT], an upstream of the policy"},
+    {"endpoint", KEY_TEXT, AT(row_s3, endpoint), KEY_NEEDED,
+     .help = "https://HOST[:PORT], an upstream of the policy"},
     {"bucket", KEY_TEXT, AT(row_s3, bucket), KEY_NEEDED, .help = "a bucket that is there"},
     {"prefix", KEY_TEXT, AT(row_s3, prefix), 0, .help = "what their names begin with there"},
     {"credential", KEY_TEXT, AT(row_s3, credential), KEY_NEEDED,

@@ -99,17 +99,19 @@ static int workspace_open(int from)
 
 /* --- who is started --------------------------------------------------------------------- */
 
-static int away_path(const struct parent *p, char *path, size_t room)
+enum { AWAY_PATH = CONFIG_PATH + 64, AWAY_VARIABLES = 7, VARIABLE_ROOM = AWAY_PATH + 64 };
+
+static int away_path(const struct parent *p, char path[AWAY_PATH])
 {
-    int n = snprintf(path, room, "%s/run/sb-" CONFIG_STORE_SANDBOX ".sock", p->config->state_dir);
-    return n > 0 && (size_t)n < room && n <= 107 ? 0 : -1;
+    int n = snprintf(path, AWAY_PATH, "%s/run/sb-" CONFIG_STORE_SANDBOX ".sock", p->config->state_dir);
+    return n > 0 && n <= 107 ? 0 : -1;
 }
 
 int parent_away_bind(struct parent *p, struct err *e)
 {
     unsigned user = (unsigned)p->uid_base + STORE_USER;
-    char path[CONFIG_PATH];
-    if (away_path(p, path, sizeof(path)) != 0)
+    char path[AWAY_PATH];
+    if (away_path(p, path) != 0)
         return err_set(e, "the state directory's path is too long for a Unix socket; choose a shorter one");
     if (parent_sandbox_bind(p, CONFIG_STORE_SANDBOX, path, LISTEN_OWN, NULL, e) != 0)
         return -1;
@@ -118,14 +120,12 @@ int parent_away_bind(struct parent *p, struct err *e)
                : err_errno(e, "the listener for the checkpoint store cannot be made its user's");
 }
 
-enum { AWAY_VARIABLES = 7, VARIABLE_ROOM = CONFIG_PATH + 64 };
-
 /* What the program is told that keeps them elsewhere as well. */
 static size_t away_env(const struct parent *p, char room[AWAY_VARIABLES][VARIABLE_ROOM], char *envp[])
 {
     const struct config_store *to = &p->config->away;
-    char path[CONFIG_PATH];
-    (void)away_path(p, path, sizeof(path)); /* it was bound */
+    char path[AWAY_PATH];
+    (void)away_path(p, path); /* it was bound */
     snprintf(room[0], VARIABLE_ROOM, "COUNTERSIGN_STORE_ENDPOINT=%s", to->endpoint);
     snprintf(room[1], VARIABLE_ROOM, "COUNTERSIGN_STORE_HOST=%s", to->endpoint + sizeof("https://") - 1);
     snprintf(room[2], VARIABLE_ROOM, "COUNTERSIGN_STORE_BUCKET=%s", to->bucket);

@@ -66,7 +66,8 @@ int away_open(struct away *a, int store, uint64_t most, const struct away_carrie
 
     *a = (struct away){.by = by, .store = store, .most = most};
     if (key_of_all(store, key) != 0)
-        return err_errno(e, "the key of the checkpoint store (store-key in the folder of checkpoints) cannot be read");
+        return err_errno(e,
+                         "the key of the checkpoint store (store-key in the folder of checkpoints) cannot be read");
     a->key = secret_new(span_of(key, sizeof(key)));
     explicit_bzero(key, sizeof(key));
     return a->key != NULL ? 0 : err_set(e, "there is no memory for it");
@@ -126,8 +127,8 @@ static bool part_read(const char *key, struct part *p)
     return true;
 }
 
-static int part_put(const struct away *a, const struct secret *k, const struct part *p, struct span plain, uint8_t *room,
-                    struct err *e)
+static int part_put(const struct away *a, const struct secret *k, const struct part *p, struct span plain,
+                    uint8_t *room, struct err *e)
 {
     char key[AWAY_KEY_MAX];
 
@@ -138,7 +139,8 @@ static int part_put(const struct away *a, const struct secret *k, const struct p
 }
 
 /* 0 with its bytes in out; 1: there is none. */
-static int part_get(const struct away *a, const struct secret *k, const struct part *p, struct dynbuf *out, struct err *e)
+static int part_get(const struct away *a, const struct secret *k, const struct part *p, struct dynbuf *out,
+                    struct err *e)
 {
     char key[AWAY_KEY_MAX];
     struct dynbuf sealed;
@@ -152,7 +154,8 @@ static int part_get(const struct away *a, const struct secret *k, const struct p
     if (rc == 0 && fits && room == NULL)
         rc = no_memory(e);
     else if (rc == 0 && (!fits || seal_open(k, span_str(key), dynbuf_span(&sealed), room) != 0))
-        rc = err_set(e, "what lies in the checkpoint store as %s is damaged, or of another key than store-key", p->name);
+        rc = err_set(e, "what lies in the checkpoint store as %s is damaged, or of another key than store-key",
+                     p->name);
     else if (rc == 0)
         dynbuf_grew(out, n);
     dynbuf_free(&sealed);
@@ -291,9 +294,9 @@ static int shelf_there(const struct away *a, const char *folder, char shelf[SHEL
         (void)snprintf(shelf, SHELF_NAME + 1, "%.*s", SHELF_NAME, (const char *)plain.p);
         memcpy(key, plain.p + SHELF_NAME, FORM_MAC);
     }
-    if (rc == 0 && (plain.n != SHELF_KEY || strlen(shelf) != SHELF_NAME ||
-                    span_find(span_str(shelf), SPAN("/")) != SHELF_NAME || folder_of(a, shelf, is) != 0 ||
-                    strcmp(is, folder) != 0))
+    if (rc == 0 &&
+        (plain.n != SHELF_KEY || strlen(shelf) != SHELF_NAME || span_find(span_str(shelf), SPAN("/")) != SHELF_NAME ||
+         folder_of(a, shelf, is) != 0 || strcmp(is, folder) != 0))
         rc = err_set(e, "a key in the checkpoint store is damaged");
     dynbuf_wipe(&plain);
     secret_free(&k);

@@ -1,12 +1,12 @@
-/* Checkpoints in a store elsewhere as well: what lies on a shelf (shelf.h), file by file, cut into parts that are sealed
- * before they leave and bound to where they belong.
+/* Checkpoints in a store elsewhere as well: what lies on a shelf (shelf.h), file by file, cut into parts that are
+ * sealed before they leave and bound to where they belong.
  *
  *   FOLDER/key.0-1         the shelf's name and its key, sealed for all shelves
  *   FOLDER/ck-ID.I-N       part I of N of a checkpoint; one is there with its last part, which is written last
  *   FOLDER/ck-ID.pack.I-N  part I of N of a pack
  *
- * FOLDER is a HMAC of the shelf's name, so that it tells of neither tenant nor owner. The key of all is in the folder of
- * checkpoints (store-key): whoever is to read them elsewhere needs it. One gateway at a time writes there. */
+ * FOLDER is a HMAC of the shelf's name, so that it tells of neither tenant nor owner. The key of all is in the folder
+ * of checkpoints (store-key): whoever is to read them elsewhere needs it. One gateway at a time writes there. */
 #ifndef SANDBOX_SHIM_CHECKPOINT_AWAY_AWAY_H
 #define SANDBOX_SHIM_CHECKPOINT_AWAY_AWAY_H
 
@@ -16,7 +16,7 @@
 enum {
     AWAY_PART = 4 * 1024 * 1024,
     AWAY_PARTS_MAX = 16384,
-    AWAY_KEY_MAX = 160,                  /* of an object's name below the prefix */
+    AWAY_KEY_MAX = 160,                 /* of an object's name below the prefix */
     AWAY_LISTED_MAX = 32 * 1024 * 1024, /* bytes of all names that one look hears of */
 };
 

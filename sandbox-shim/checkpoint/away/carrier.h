@@ -1,5 +1,5 @@
-/* Who carries what is kept elsewhere: nobody (none.c, countersign-checkpoint), or S3's API through the gateway's own listener,
- * with a lease (s3.c, countersign-checkpoint-s3). */
+/* Who carries what is kept elsewhere: nobody (none.c, countersign-checkpoint), or S3's API through the gateway's own
+ * listener, with a lease (s3.c, countersign-checkpoint-s3). */
 #ifndef SANDBOX_SHIM_CHECKPOINT_AWAY_CARRIER_H
 #define SANDBOX_SHIM_CHECKPOINT_AWAY_CARRIER_H
 

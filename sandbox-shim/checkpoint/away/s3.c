@@ -1,5 +1,5 @@
-/* Objects of S3's API, as any other request of a sandbox: over the gateway's listener for them, decided by its policy,
- * signed with a lease of the credential, which the gateway signs anew. */
+/* Objects of S3's API, as any other request of a sandbox: over the gateway's listener for them, decided by its
+ * policy, signed with a lease of the credential, which the gateway signs anew. */
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -171,9 +171,11 @@ static int lease(struct err *e)
         goto out;
     struct span all = dynbuf_span(&s3.answer);
     if (status != 200) {
-        (void)refused(status, e);
-        (void)err_set(e, "no lease of the credential %s is given to checkpoint-store (status %ld): does it say stub: aws, and "
-                         "does a rule let it use it?", s3.credential, status);
+        (void)err_set(
+            e,
+            "no lease of the credential %s is given to checkpoint-store (status %ld): does it say stub: aws, and "
+            "does a rule let it use it?",
+            s3.credential, status);
         goto out;
     }
     struct span id = between(all, SPAN("\"AccessKeyId\":\""), SPAN("\"")),

@@ -25,6 +25,7 @@ def away(lab, ordinary):
     gw.config.write_text(gw.config.read_text() + "checkpoints:\n  s3: { endpoint: " + f'"{s.url}"' + ", bucket: bucket, prefix: of/one, credential: keys }\n")
     gw.stop()
     gw.up()
+    s.env = {**s.env, **gw.client_env()}
     return s
 
 

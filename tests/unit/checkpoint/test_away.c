@@ -1,5 +1,5 @@
-/* Checkpoints that are in a store elsewhere as well: what comes back without what lies here, what is told of it there,
- * and what of it was changed there. A folder stands in for the store. */
+/* Checkpoints that are in a store elsewhere as well: what comes back without what lies here, what is told of it
+ * there, and what of it was changed there. A folder stands in for the store. */
 #include "tests/unit/checkpoint/checkpoints.h"
 
 #include "sandbox-shim/checkpoint/away/away.h"
@@ -86,7 +86,8 @@ static void lost(void)
 
 static void a_workspace(void)
 {
-    IN("cd work && mkdir d && head -c 9000000 /dev/urandom > big && echo a needle that is found > d/small && ln -s d l");
+    IN("cd work && mkdir d && head -c 9000000 /dev/urandom > big && echo a needle that is found > d/small && ln -s d "
+       "l");
 }
 
 static void what_is_lost_here_comes_back_from_there(void **state)
@@ -114,7 +115,7 @@ static void what_is_lost_here_comes_back_from_there(void **state)
     o.which = SPAN("first");
     o.what = ORDER_LOAD;
     refused(with("back", SPAN_NONE, &o), ORDER_NO_SUCH); /* nor does it come to another tenant */
-    assert_int_equal(save("first"), -1);                    /* the name is taken, there as here */
+    assert_int_equal(save("first"), -1);                 /* the name is taken, there as here */
     assert_int_equal(how, STORE_TAKEN);
 }
 
@@ -122,9 +123,11 @@ static void nothing_is_told_there(void **state)
 {
     a_workspace();
     assert_int_equal(save_of("a-person", "named", SPAN_NONE), 0);
-    IN("ls there | grep -q . && ! grep -rqaE 'a needle|a-person|named|default' there && ! ls there | grep -E 'person|named|default'");
+    IN("ls there | grep -q . && ! grep -rqaE 'a needle|a-person|named|default' there && ! ls there | grep -E "
+       "'person|named|default'");
     IN("for f in there/*; do ! gzip -t < $f 2>/dev/null || exit 1; done");
-    IN("mv store/store-key k && head -c 32 /dev/urandom > store/store-key && find store -mindepth 1 ! -name store-key -delete");
+    IN("mv store/store-key k && head -c 32 /dev/urandom > store/store-key && find store -mindepth 1 ! -name "
+       "store-key -delete");
     away_close(&away);
     assert_int_equal(away_open(&away, store.dir, store.most, &carrier, &err), 0);
     refused(load("named"), ORDER_NO_SUCH);
@@ -143,7 +146,8 @@ static void what_was_changed_or_exchanged_there_is_refused(void **state)
     IN("cp -r there good && ls there > names");
     for (int n = 1; in("test -n \"$(sed -n %dp names)\"", n) == 0; n++) {
         static const char *const tricks[] = {
-            "f=there/$(sed -n %dp names); s=$(stat -c %%s $f); printf X | dd of=$f bs=1 seek=$((s/2)) conv=notrunc 2>/dev/null",
+            "f=there/$(sed -n %dp names); s=$(stat -c %%s $f); printf X | dd of=$f bs=1 seek=$((s/2)) conv=notrunc "
+            "2>/dev/null",
             "f=there/$(sed -n %dp names); truncate -s -1 $f", "f=there/$(sed -n %dp names); : > $f",
             "f=there/$(sed -n %dp names); o=$(ls there/* | grep -v $f | head -1); mv $f t && mv $o $f && mv t $o"};
         for (size_t i = 0; i < sizeof(tricks) / sizeof(*tricks); i++) {
