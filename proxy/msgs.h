@@ -4,8 +4,8 @@
  * otherwise; a front makes it: its instance number << 40 | a counter, never reused within a boot. Judge and carrier
  * refuse an xid whose upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER
  * hands them over): front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier
- * keeper-ledger carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger dock-desk, and
- * all with parent. Those of the sandboxes that the gateway starts are in proxy/msgs_box.h */
+ * keeper-ledger carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger dock-desk
+ * desk-keeper, and all with parent. Those of the sandboxes that the gateway starts are in proxy/msgs_box.h */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
 #include "proxy/msgs_box.h"
@@ -97,6 +97,10 @@ enum msg_type {
     /* desk and ledger; id: the desk's own */
     M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span how they had signed in, span reason, digest shown, digest of the facts that were (all zero: not said; wire_facts_digest), span what their passkey signed (empty: nothing; proxy/passkey/), u32 so many more of its shape (0: none), u64 for so many ms */
     M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required, 7 no such grant may be given with it, 8 written down, others must agree, 9 it is their own, 10 people alone count, 11 they agreed already, 12 a passkey is needed), u8 state */
+    M_PASSKEY_ADD = 291,   /* D>K span name, span code, span clientDataJSON, span attestationObject; answered with M_PASSKEY_SAID */
+    M_PASSKEY_CHECK = 292, /* D>K span name (empty: anybody's), digest challenge, span proof (span id, span clientDataJSON, span authenticatorData, span signature); answered with M_PASSKEY_SAID */
+    M_PASSKEY_SAID = 293,  /* K>D bool ok, span whose, span why not */
+    M_PASSKEYS = 294,      /* K>D id 0; u16 n, n x (span name, span id, u64 created ms): when the desk comes, and when they change */
     M_OPERATOR_PUT = 290, /* D>Lg u8 enum operator_act (store/ops.h), span by, span name, span uid, span groups, span password as crypt(3) made it; answered with M_SANDBOX_DONE */
     M_GRANT_REVOKE = 155, /* D>Lg id grant, span operator, span reason; Lg>D bool ok, span why */
     M_AUDIT_KEY = 132,    /* Lg>D id 0; span public half (32 bytes) of the key that signs the audit: when it is known */

@@ -125,6 +125,7 @@ const struct session *guard_session_new(struct guard *g, const char *operator, e
     s->how = how;
     s->since_ms = s->seen_ms = now;
     s->generation = 0;
+    memset(s->code, 0, sizeof(s->code));
     keep_operator(s->operator, operator);
     return s;
 }
@@ -142,6 +143,16 @@ void guard_session_person(struct guard *g, const struct session *s, uint64_t gen
     struct session *own = session_of(g, s);
     if (own)
         own->generation = generation;
+}
+
+void guard_session_code(struct guard *g, const struct session *s, struct span code)
+{
+    struct session *own = session_of(g, s);
+    if (own && (code.n == 0 || code.n == ID_TEXT)) {
+        memset(own->code, 0, sizeof(own->code));
+        if (code.n)
+            memcpy(own->code, code.p, code.n);
+    }
 }
 
 void guard_session_used(struct guard *g, const struct session *s, uint64_t now)

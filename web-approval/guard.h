@@ -32,6 +32,7 @@ struct session {
     enum guard_how how;
     uint64_t since_ms, seen_ms; /* signed in; did something last */
     uint64_t generation;        /* of the person, then; 0 of a user of this machine */
+    char code[ID_TEXT + 1];     /* with which they may add a passkey; empty: none */
 };
 
 struct guard {
@@ -71,6 +72,8 @@ const struct session *guard_session_new(struct guard *g, const char *operator, e
                                         char cookie[GUARD_COOKIE_TEXT + 1]) MUSTCHECK;
 /* Of a person: as they are then. */
 void guard_session_person(struct guard *g, const struct session *s, uint64_t generation);
+/* With this the keeper lets them add a passkey; empty: none. */
+void guard_session_code(struct guard *g, const struct session *s, struct span code);
 /* They did something just now. */
 void guard_session_used(struct guard *g, const struct session *s, uint64_t now);
 /* Nobody of this name is signed in any more, and no link of theirs opens. */

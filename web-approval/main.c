@@ -9,6 +9,7 @@
 #include "common/net/loop.h"
 #include "common/net/tls.h"
 #include "common/role/role.h"
+#include "common/text/person.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
@@ -38,6 +39,7 @@ static void config(void *arg, struct span key, struct span value)
         {"bundle", d->bundle, sizeof(d->bundle)},
         {"mode", d->mode, sizeof(d->mode)},
         {"dock_lanes", d->dock_lanes, sizeof(d->dock_lanes)},
+        {"dock_mounts", d->dock_mounts, sizeof(d->dock_mounts)},
         {"boot", d->boot, sizeof(d->boot)},
     };
 
@@ -118,6 +120,37 @@ static void peer_warden(struct desk *d, int fd)
     api_checkpoints_sweep(d);
 }
 
+/* --- the keeper ----------------------------------------------------------- */
+
+static void keeper_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct desk *d = arg;
+
+    if (f->type != M_PASSKEYS) {
+        (void)ask_answer(d, ASK_KEEPER, f);
+        return;
+    }
+    dynbuf_reset(&d->passkeys);
+    (void)dynbuf_add(&d->passkeys, f->payload);
+}
+
+static void keeper_gone(void *arg, struct chan *c)
+{
+    struct desk *d = arg;
+
+    chan_free(&d->keeper);
+    ask_gone(d, ASK_KEEPER);
+}
+
+static void peer_keeper(struct desk *d, int fd)
+{
+    static const struct chan_ops ops = {keeper_frame, keeper_gone};
+
+    if (d->keeper)
+        keeper_gone(d, d->keeper);
+    d->keeper = chan_new(d->loop, fd, &ops, d);
+}
+
 /* --- who they are --------------------------------------------------------- */
 
 static void peer(void *arg, unsigned who, uint64_t instance, struct span info, int fd)
@@ -127,6 +160,10 @@ static void peer(void *arg, unsigned who, uint64_t instance, struct span info, i
 
     if (who == ROLE_WARDEN) {
         peer_warden(d, fd);
+        return;
+    }
+    if (who == ROLE_KEEPER) {
+        peer_keeper(d, fd);
         return;
     }
     if (who == ROLE_DOCK) {
@@ -249,6 +286,7 @@ int main(void)
         log_die("no event loop");
     dynbuf_init(&d->secrets, CHAN_PAYLOAD_MAX);
     dynbuf_init(&d->notice, CHAN_PAYLOAD_MAX);
+    dynbuf_init(&d->passkeys, CHAN_PAYLOAD_MAX);
     struct role *r = role_start("desk", d->loop, &ops, d);
     d->parent = role_parent(r);
     if (guard_init(&d->guard, span_str(d->desk_url)) != 0)
@@ -264,6 +302,7 @@ int main(void)
     if (!d->store || !d->server)
         log_die("no memory");
     folder_of(d->db, store_dir);
+    person_numbers_stay(); /* behind the wall nobody is looked up */
     role_confine(r, &wall);
     role_ready(r);
     say_link(d);

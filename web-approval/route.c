@@ -4,6 +4,7 @@
 
 #include "web-approval/ask.h"
 #include "web-approval/dock.h"
+#include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
 
@@ -31,6 +32,7 @@ static const struct route {
     {"GET", "/api/v1/audit", BOTH, api_audit},
     {"GET", "/api/v1/runs", BOTH, api_runs},
     {"GET", "/api/v1/runs/*", BOTH, api_run},
+    {"GET", "/api/v1/runs/*/output", PLACE_CONTROL, api_run_output},
     {"POST", "/api/v1/runs/*/repeat", PLACE_CONTROL, api_run_repeat},
     {"GET", "/api/v1/sandboxes", BOTH, api_sandboxes},
     {"POST", "/api/v1/sandboxes", PLACE_CONTROL, api_sandbox_create},
@@ -54,6 +56,7 @@ static const struct route {
     {"DELETE", "/api/v1/operators/*", PLACE_CONTROL, api_operator_remove},
     {"GET", "/api/v1/whoami", BOTH, api_whoami},
     {"GET", "/me", PLACE_PAGE, page_me},
+    {"POST", "/me/passkey", PLACE_PAGE, page_me_passkey},
     {"POST", "/me/password", PLACE_PAGE, page_me_password},
     {"GET", "/api/v1/keys", PLACE_CONTROL, api_keys},
     {"POST", "/api/v1/keys", PLACE_CONTROL, api_key_create},
@@ -67,6 +70,8 @@ static const struct route {
     {"POST", "/api/v1/sandboxes/*/fork", PLACE_CONTROL, api_fork},
     {"GET", "/api/v1/tasks", BOTH, api_tasks},
     {"POST", "/api/v1/tasks", PLACE_CONTROL, api_task_run},
+    {"GET", "/api/v1/tasks/running", BOTH, api_tasks_running},
+    {"POST", "/api/v1/tasks/*/cancel", PLACE_CONTROL, api_task_cancel},
     {"GET", "/api/v1/checkpoints", PLACE_CONTROL | PLACE_DOCK | KEYS, api_checkpoints},
     {"DELETE", "/api/v1/checkpoints/*", PLACE_CONTROL | PLACE_DOCK | KEYS, api_checkpoint_remove},
     {"GET", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK, api_files_read},
@@ -112,6 +117,16 @@ static const struct route {
     {"GET", "/history/export", PLACE_PAGE, page_history_export},
     {"GET", "/groups/*", PLACE_PAGE, page_group},
     {"POST", "/groups/*", PLACE_PAGE, page_group_decide},
+    {"GET", "/freeze", PLACE_PAGE, page_freeze},
+    {"POST", "/freeze", PLACE_PAGE, page_freeze_on},
+    {"POST", "/thaw", PLACE_PAGE, page_freeze_off},
+    {"GET", "/sandboxes", PLACE_PAGE, page_sandboxes},
+    {"GET", "/credentials", PLACE_PAGE, page_credentials},
+    {"GET", "/policy", PLACE_PAGE, page_policy},
+    {"POST", "/policy", PLACE_PAGE, page_policy_explain},
+    {"GET", "/audit", PLACE_PAGE, page_audit},
+    {"GET", "/health", PLACE_PAGE, page_health},
+    {"GET", "/decisions", PLACE_PAGE, page_habits},
     {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
 };
 

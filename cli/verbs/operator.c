@@ -4,6 +4,7 @@
 
 #include "cli/table.h"
 #include "cli/verb.h"
+#include "common/control/api.h"
 
 enum { BODY_ROOM = 4096, NAME_MOST = 40, GROUPS_MOST = 16 };
 
@@ -21,12 +22,52 @@ static void put_groups(struct jsonw *w, const char *const *group, size_t n)
     jsonw_end_array(w);
 }
 
-/* A link to stdout alone, so that it can be sent without being cut out of anything. */
-static void print_link(const struct gateway_call *g)
+/* What lets the person add a passkey is the keeper's to give, at its own socket, which the desk does not reach.
+ * Without one (the page has no name, the keeper does not run) the link lets them in all the same. */
+static void add_code(struct dynbuf *url, const char *sock, const char *name)
 {
-    fprintf(stderr, "# lets %.*s in, once, within a day\n", SPAN_FMT(member_text(g->tree, "name")));
-    print_text(member_text(g->tree, "url"));
+    char keeper[PATH_MAX + 16], path[128];
+    struct dynbuf answer;
+    struct arena a;
+    struct err e = {{0}};
+    unsigned status = 0;
+    int dir = (int)(strlen(sock) - strlen("control.sock"));
+
+    (void)snprintf(keeper, sizeof(keeper), "%.*skeeper.sock", dir > 0 ? dir : 0, sock);
+    (void)snprintf(path, sizeof(path), "/v1/passkeys/%s", name);
+    arena_init(&a, 64 * 1024);
+    if (api_call(keeper, "POST", path, SPAN_NONE, &status, &answer, &e) == 0 && status == 200) {
+        const struct json *j = json_parse(dynbuf_span(&answer), &a);
+        if (json_text(j, SPAN("code")).n)
+            (void)dynbuf_addf(url, "&k=%.*s", SPAN_FMT(json_text(j, SPAN("code"))));
+    }
+    dynbuf_wipe(&answer);
+    arena_free(&a);
+}
+
+/* A link to stdout alone, so that it can be sent without being cut out of anything. */
+static void print_link(const struct gateway_call *g, const struct cli_call *c)
+{
+    struct dynbuf url;
+    struct jsonw w;
+    struct dynbuf json;
+
+    dynbuf_init(&url, BODY_ROOM);
+    dynbuf_init(&json, 2 * BODY_ROOM);
+    (void)dynbuf_add(&url, member_text(g->tree, "url"));
+    add_code(&url, g->sock, c->word[0]);
+    jsonw_begin(&w, &json);
+    jsonw_object(&w);
+    jsonw_kv(&w, "name", member_text(g->tree, "name"));
+    jsonw_kv(&w, "url", dynbuf_span(&url));
+    jsonw_kv_u64(&w, "expires_ms", member_u64(g->tree, "expires_ms"));
+    jsonw_end_object(&w);
+    if (!c->json)
+        fprintf(stderr, "# lets %.*s in, once, within a day\n", SPAN_FMT(member_text(g->tree, "name")));
+    print_text(c->json ? dynbuf_span(&json) : dynbuf_span(&url));
     putchar('\n');
+    dynbuf_wipe(&url);
+    dynbuf_wipe(&json);
 }
 
 static int add(struct gateway_call *g, const struct cli_call *c)
@@ -67,13 +108,11 @@ static int of_person(struct gateway_call *g, const char *method, const char *nam
     return verb_ask(g, method, path, body, want);
 }
 
-static int finish(struct gateway_call *g, const struct cli_call *c, int rc,
-                  void (*print)(const struct gateway_call *))
+typedef void print_fn(const struct gateway_call *g, const struct cli_call *c);
+static int finish(struct gateway_call *g, const struct cli_call *c, int rc, print_fn *print)
 {
-    if (rc == CLI_OK && c->json && print)
-        verb_print_answer(g);
-    else if (rc == CLI_OK && print)
-        print(g);
+    if (rc == CLI_OK && print)
+        print(g, c);
     dynbuf_wipe(&g->answer);
     verb_end(g);
     return rc;
@@ -118,6 +157,24 @@ int operator_group(const struct cli_call *c)
     return finish(&g, c, rc, NULL);
 }
 
+/* Those who come back under the same name do not have what the others had. */
+static int forget_passkeys(const struct gateway_call *g, const char *name)
+{
+    char keeper[PATH_MAX + 16], path[128];
+    struct dynbuf answer;
+    struct err e = {{0}};
+    unsigned status = 0;
+    int dir = (int)(strlen(g->sock) - strlen("control.sock"));
+
+    (void)snprintf(keeper, sizeof(keeper), "%.*skeeper.sock", dir > 0 ? dir : 0, g->sock);
+    (void)snprintf(path, sizeof(path), "/v1/passkeys/%s", name);
+    int rc = api_call(keeper, "DELETE", path, SPAN_NONE, &status, &answer, &e);
+    dynbuf_free(&answer);
+    return rc == 0 && status == 204 ? CLI_OK
+                                    : verb_fail(CLI_RUNTIME, "removed, but the keeper does not answer, and may still "
+                                                             "know passkeys of that name: do it again");
+}
+
 int operator_rm(const struct cli_call *c)
 {
     struct gateway_call g;
@@ -125,6 +182,8 @@ int operator_rm(const struct cli_call *c)
 
     if (rc == CLI_OK)
         rc = of_person(&g, "DELETE", c->word[0], "", SPAN_NONE, 204);
+    if (rc == CLI_OK)
+        rc = forget_passkeys(&g, c->word[0]);
     return finish(&g, c, rc, NULL);
 }
 
@@ -139,12 +198,16 @@ static void groups_cell(struct table *t, const struct json *groups)
     dynbuf_free(&b);
 }
 
-static void print_people(const struct gateway_call *g)
+static void print_people(const struct gateway_call *g, const struct cli_call *c)
 {
     const struct json *rows = json_get(g->tree, SPAN("operators"));
     struct table t;
     char when[32];
 
+    if (c->json) {
+        verb_print_answer(g);
+        return;
+    }
     table_begin(&t, "NAME\tGROUPS\tUSER\tPASSWORD\tSINCE");
     for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
         const struct json *has = json_get(r, SPAN("password"));

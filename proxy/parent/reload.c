@@ -53,7 +53,9 @@ static void differences(struct config *old, struct config *new, char list[PARENT
           strcmp(old->desk_address, new->desk_address) != 0 || strcmp(old->desk_name, new->desk_name) != 0 ||
               strcmp(old->desk_certificate, new->desk_certificate) != 0 || strcmp(old->desk_key, new->desk_key) != 0,
           "desk");
-    needs(list, strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0,
+    needs(list,
+          strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0 ||
+              strcmp(old->dock_mounts, new->dock_mounts) != 0,
           "e2b");
     needs(list,
           old->inline_wait_ms != new->inline_wait_ms || old->expires_ms != new->expires_ms ||
@@ -86,7 +88,7 @@ static void take_listeners(struct config *old, struct config *new)
     }
 }
 
-/* Those of before go with `new`. */
+/* Those of before go with `new`; what sandboxes have of mounts and devices stays theirs until they end. */
 static void take_tasks(struct config *old, struct config *new)
 {
     for (size_t i = 0; i < TASKS_MAX; i++) {
@@ -95,6 +97,10 @@ static void take_tasks(struct config *old, struct config *new)
         new->task[i] = before;
     }
     old->ntasks = new->ntasks;
+    memcpy(old->mount, new->mount, sizeof(old->mount));
+    memcpy(old->pool, new->pool, sizeof(old->pool));
+    old->nmounts = new->nmounts;
+    old->npools = new->npools;
 }
 
 static int may_read(const char *path, const char *key, struct err *e)

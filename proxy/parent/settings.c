@@ -64,14 +64,21 @@ static void desk_url(const struct config *c, const struct listener *l, char *url
                  strchr(c->desk_name, ':') || port == NULL || strcmp(port, ":443") == 0 ? "" : port);
 }
 
+/* Where the page is: what it answers to, and what passkeys are for. */
+static void page(struct settings *s, const struct parent *p)
+{
+    char url[CONFIG_PATH + 16] = "";
+    for (size_t i = 0; i < p->nlisteners; i++)
+        if (p->listeners[i].kind == LISTEN_DESK)
+            desk_url(p->config, &p->listeners[i], url, sizeof(url));
+    text(s, "desk_url", url);
+}
+
 static void desk(struct settings *s, const struct parent *p)
 {
     const struct config *c = p->config;
     char url[CONFIG_PATH + 16] = "", why[480] = "";
-    for (size_t i = 0; i < p->nlisteners; i++)
-        if (p->listeners[i].kind == LISTEN_DESK)
-            desk_url(c, &p->listeners[i], url, sizeof(url));
-    text(s, "desk_url", url);
+    page(s, p);
     bool http = parent_token_url(p, LISTEN_HTTP, url, sizeof(url), why, sizeof(why));
     bool told = url[0] != '\0';
     text(s, "proxy_url", url);
@@ -130,8 +137,10 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "mode", conf->shadow ? "shadow" : "enforce");
     if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
         desk(&s, p);
-    if (c->role == ROLE_DESK)
+    if (c->role == ROLE_DESK) {
         text(&s, "dock_lanes", conf->dock_lanes);
+        text(&s, "dock_mounts", conf->dock_mounts);
+    }
     if (c->role == ROLE_CARRIER || c->role == ROLE_FETCHER) {
         text(&s, "roots", conf->roots);
         text(&s, "crl", conf->crl);
@@ -145,6 +154,8 @@ void parent_configure(struct parent *p, struct child *c)
         number(&s, "instance", c->instance);
         number(&s, "connections_max", conf->connections_max);
     }
+    if (c->role == ROLE_KEEPER)
+        page(&s, p);
     if (c->role == ROLE_KEEPER && conf->master.from != SOURCE_NONE)
         text(&s, "master_key", policy_source_name(conf->master.from));
     const int fds[] = {p->keeper_dir, p->master.fd};

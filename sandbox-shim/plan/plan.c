@@ -238,6 +238,14 @@ static void put_gateway(struct plan *p)
         put(p, "--remount-ro", "/countersign", NULL);
 }
 
+static bool has_mnt(const struct plan *p)
+{
+    for (size_t i = 0; i < p->nread; i++)
+        if (strncmp(p->read[i].path, INSIDE_MNT "/", sizeof(INSIDE_MNT)) == 0)
+            return true;
+    return false;
+}
+
 static void put_writable(struct plan *p)
 {
     static const char *const fresh[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", "/home", NULL};
@@ -258,8 +266,13 @@ static void put_writable(struct plan *p)
         put(p, "--bind-fd", pass(p, p->home.fd, number), INSIDE_HOME, NULL);
     else
         put(p, "--dir", INSIDE_HOME, NULL);
+    if (p->image > 0 && has_mnt(p)) /* in an image, no place for them can be made */
+        put(p, "--perms", "0755", "--size", "65536", "--tmpfs", INSIDE_MNT, NULL);
     for (size_t i = 0; i < p->nread; i++)
-        put(p, "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path, NULL);
+        put(p, p->read[i].writes ? "--bind-fd" : "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path,
+            NULL);
+    if (p->image > 0 && has_mnt(p))
+        put(p, "--remount-ro", INSIDE_MNT, NULL);
     if (p->nwork == 0) {
         (void)snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)p->disk);
         put(p, "--perms", "0755", "--size", bytes, "--tmpfs", INSIDE_WORKSPACE, NULL);
@@ -339,6 +352,8 @@ static void put_proc(struct plan *p)
                                          "/proc/timer_list",  "/proc/sched_debug", NULL};
 
     put(p, "--proc", "/proc", "--dev", "/dev", NULL);
+    for (size_t i = 0; i < p->ndevices; i++)
+        put(p, "--dev-bind", p->device[i], p->device[i], NULL);
     for (const char *const *h = hidden; *h; h++)
         if (access(*h, F_OK) == 0)
             put(p, "--ro-bind", "/dev/null", *h, NULL);

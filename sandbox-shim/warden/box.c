@@ -294,6 +294,9 @@ static struct box *box_new(struct warden *w, uint64_t asker, const struct box_or
     (void)snprintf(b->digest, sizeof(b->digest), "%.*s", SPAN_FMT(o->is.digest));
     (void)snprintf(b->lane, sizeof(b->lane), "%.*s", SPAN_FMT(o->is.lane));
     b->is.lane = span_str(b->lane);
+    if (o->is.extras.n > 0)
+        memcpy(b->extras, o->is.extras.p, o->is.extras.n);
+    b->is.extras = span_of(b->extras, o->is.extras.n);
     b->is.name = span_str(b->name);
     b->is.image = span_str(b->image);
     b->is.digest = span_str(b->digest);
@@ -334,6 +337,7 @@ const char *box_start(struct warden *w, uint64_t asker, const struct box_order *
     msg_put_u8(m, o->strict);
     msg_put_span(m, o->is.image.n > 0 ? o->is.digest : SPAN_NONE);
     msg_put_u8(m, o->is.lane.n > 0);
+    msg_put_span(m, o->is.extras);
     if (chan_commit_fd(w->parent, fd[1]) != 0)
         goto fail;
     close(fd[1]);

@@ -91,6 +91,7 @@ struct box {
     enum box_state state;
     uint64_t id, asker; /* asker: the desk's number, until it is answered */
     char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1], lane[BOX_NAME_MAX + 1];
+    uint8_t extras[BOX_EXTRAS_MAX];
     struct wire_box is;                                        /* its words are these */
     uint64_t generation, born, timeout_ms, since_ms, until_ms; /* born: the generation of its start */
     uint64_t used_ms;                                          /* when a command ended in it, or it came up */

@@ -100,6 +100,7 @@ static void put_box(struct jsonw *w, const struct wire_box *b, uint64_t generati
     jsonw_kv(w, "digest", b->digest.n ? b->digest : SPAN("unknown"));
     if (b->lane.n)
         jsonw_kv(w, "lane", b->lane);
+    api_extras_put(w, b);
 }
 
 void api_started_put(struct jsonw *w, const struct started *s)
@@ -438,6 +439,7 @@ enum start_says {
     SAYS_FROM,
     SAYS_IMAGE,
     SAYS_LANE,
+    SAYS_MOUNTS,
     SAYS_ACCESS,
     SAYS_NOTE,
     SAYS_NETWORK,
@@ -566,6 +568,7 @@ void api_started_start(struct exchange *x)
                                    [SAYS_FROM] = {"from", JSON_STRING, false, NULL},
                                    [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},
                                    [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},
+                                   [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},
                                    [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL},
                                    [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},
                                    [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}};
@@ -587,7 +590,7 @@ void api_started_start(struct exchange *x)
         api_checkpoint_named(x, f[SAYS_FROM].value, &s->from) != 0 ||
         (s->from.n > 0 && api_checkpoint_place(x) != 0) || dock_take(x, f, s) != 0 ||
         api_start_take(x, s, &f[SAYS_NAME], &f[SAYS_SESSION], &f[SAYS_LIMITS], &f[SAYS_TIMEOUT]) != 0 ||
-        api_lane_take(x, s, &f[SAYS_LANE]) != 0)
+        api_lane_take(x, s, &f[SAYS_LANE]) != 0 || api_mounts_take(x, s, &f[SAYS_MOUNTS]) != 0)
         return;
     if (image_take(x, f[SAYS_IMAGE].value) == 0)
         api_start_go(x);

@@ -317,7 +317,7 @@ void api_decide_more(struct exchange *x, const struct id *id, enum choice what, 
     msg_put_span(b, reason);
     msg_put_digest(b, shown);
     msg_put_digest(b, &facts);
-    msg_put_span(b, SPAN_NONE);
+    msg_put_span(b, x->passkey);
     msg_put_u32(b, more.uses);
     msg_put_u64(b, more.for_ms);
     ask_send(x);

@@ -1,6 +1,7 @@
 /* Signing in and out, and the page's own files. */
 #include <stdio.h>
 
+#include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
 #include "web-approval/route.h"
@@ -23,13 +24,14 @@ static void password_form(struct exchange *x)
 /* Opening the link changes nothing: mail scanners and previews open links too. The button does. */
 void page_sign_in(struct exchange *x)
 {
-    struct span token;
+    struct span token, code;
 
-    if (query_field(x, "t", &token) != 0)
+    if (query_field(x, "t", &token) != 0 || query_field(x, "k", &code) != 0)
         return;
     page_begin(x, 200, "sign-in", "Sign in");
     PUT(x, "<section class=\"plain\">\n<h1>Sign in</h1>\n");
     if (token.n == 0) {
+        passkey_sign_in(x);
         password_form(x);
         PUT(x, "<p>Or with a link that works once: <code>countersign up</code> printed one, <code>countersign "
                "signin</code> prints another, and for a person <code>countersign operator link</code>.</p>\n");
@@ -44,6 +46,8 @@ void page_sign_in(struct exchange *x)
         PUT(x, ". You stay signed in on this browser for at most twelve hours.</p>\n"
                "<form method=\"post\" action=\"/sign-in\">\n<input type=\"hidden\" name=\"t\" value=\"");
         show_text(&x->out, span_first(token, ID_TEXT + 1));
+        PUT(x, "\">\n<input type=\"hidden\" name=\"k\" value=\"");
+        show_text(&x->out, span_first(code, ID_TEXT + 1));
         PUT(x, "\">\n<button class=\"yes\">Sign in</button>\n</form>\n");
     }
     PUT(x, "</section>\n");
@@ -51,15 +55,15 @@ void page_sign_in(struct exchange *x)
 }
 
 /* The link is used up also if whoever it was for is not there any more. */
-static void with_link(struct exchange *x, struct span token)
+static void with_link(struct exchange *x, struct span token, struct span code)
 {
     char who[GUARD_OPERATOR];
 
     if (!guard_link_use(&x->desk->guard, token, x->now_ms, who))
         page_problem(x, 403, "This link does not open",
                      "It was used already, or is too old. `countersign signin` prints another.");
-    else
-        (void)people_sign_in(x, who, HOW_LINK);
+    else if (people_sign_in(x, who, HOW_LINK))
+        guard_session_code(&x->desk->guard, x->session, code);
 }
 
 static void wipe(struct span s)
@@ -96,13 +100,16 @@ static void with_password(struct exchange *x, struct span name, struct span pass
 
 void page_sign_in_post(struct exchange *x)
 {
-    struct span token, name, password;
+    struct span token, name, password, code, passkey, seed;
 
-    if (form_field(x, "t", &token) != 0 || form_field(x, "name", &name) != 0 ||
-        form_field(x, "password", &password) != 0)
+    if (form_field(x, "t", &token) != 0 || form_field(x, "k", &code) != 0 ||
+        form_field(x, "passkey", &passkey) != 0 || form_field(x, "seed", &seed) != 0 ||
+        form_field(x, "name", &name) != 0 || form_field(x, "password", &password) != 0)
         return;
-    if (token.n)
-        with_link(x, token);
+    if (passkey.n)
+        passkey_signed_in(x, seed, passkey);
+    else if (token.n)
+        with_link(x, token, code);
     else
         with_password(x, name, password);
     wipe(password);
@@ -125,6 +132,7 @@ void page_asset(struct exchange *x)
     } files[] = {
         {"style.css", "text/css; charset=utf-8", {asset_style_css, sizeof(asset_style_css)}},
         {"desk.js", "text/javascript; charset=utf-8", {asset_desk_js, sizeof(asset_desk_js)}},
+        {"passkey.js", "text/javascript; charset=utf-8", {asset_passkey_js, sizeof(asset_passkey_js)}},
         {"icon.svg", "image/svg+xml", {asset_icon_svg, sizeof(asset_icon_svg)}},
     };
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "common/msg.h"
+#include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
 #include "web-approval/route.h"
@@ -98,8 +99,10 @@ void page_me(struct exchange *x)
             "<p class=\"note\">You are a user of the gateway's machine. <code>countersign operator add</code> makes "
             "people of those who decide: with a name, groups, a password or passkeys.</p>\n");
     PUT(x, "</section>\n");
-    if (x->who.person && !who_is_machine(x->session->operator))
+    if (x->who.person && !who_is_machine(x->session->operator)) {
+        passkey_section(x);
         password_form(x);
+    }
     page_end(x);
 }
 

@@ -7,6 +7,7 @@
 #include "policy/load/read/scalar.h"
 
 static const struct choice deny_only[] = {{"deny", 0}, {"allow-reads", CHOICE_LATER}, {"hold", CHOICE_LATER}, {0}};
+const struct choice step_ups[] = {{"passkey", 1}, {0}};
 const struct choice scheme_choices[] = {{"https", SCHEME_HTTPS}, {"http", SCHEME_HTTP}, {0}};
 
 static const struct key basic_keys[] = {

@@ -26,7 +26,11 @@
          .type = KEY_BOOL,                                                                                           \
          .at = AT(T, people.self),                                                                                   \
          .help = "may the sandbox's owner approve"},                                                                 \
-        LATER("step_up")
+    {                                                                                                                \
+        .name = "step_up", .type = KEY_ONE_OF, .at = AT(T, people.step_up), .choices = step_ups,                     \
+        .help = "what each approval needs"                                                                           \
+    }
+extern const struct choice step_ups[];
 extern const struct choice scheme_choices[]; /* masks of SCHEME_* */
 extern const struct table rule_table, source_table;
 

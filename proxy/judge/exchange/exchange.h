@@ -11,6 +11,8 @@
 #include "proxy/judge/exchange/websocket.h"
 #include "proxy/walk.h"
 
+enum { SIGNATURE_BYTES = 64, PROOF_MAX = 64 * 1024 };
+
 struct exchange {
     uint64_t xid;
     struct exchange *next_xid, *next_timed;
@@ -47,8 +49,8 @@ struct exchange {
     struct exceeded *exceeded;  /* NULL: of no limit is it known that it is used up */
     struct digest digest, join; /* zero until they are needed */
     struct wire_ticket_state ticket;
-    struct span answer; /* of a ticket that is done: wire_answer, u64 size, span inline */
-    uint8_t signature[64];
+    struct span answer;    /* of a ticket that is done: wire_answer, u64 size, span inline */
+    struct span signature; /* the ledger's word: 64 bytes, and behind them what passkeys signed; in the arena */
     uint64_t park_until;
     bool waits;                /* parked, as the ledger was told (tickets/client.h) */
     struct span aws_signature; /* the client's own, which leaves with no request: whose words it reads */

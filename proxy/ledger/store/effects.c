@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "proxy/ledger/store/grants/grants.h"
+#include "proxy/ledger/store/people/people.h"
 #include "proxy/ledger/store/runs/runs.h"
 
 /* 1 written, 0 this exchange has an intent already, -1. */
@@ -106,6 +107,8 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
     if ((got = add_effect(s, c->xid, r.id, r.sandbox)) <= 0)
         return got;
     if (waits && grant_use(s, &g, &r) != 0)
+        return -1;
+    if (c->proof != NULL && votes_proof(s, &r, c->proof) != 0)
         return -1;
     if (set_claimed(s, &r, c->xid) != 0 || reserve_claimed(s, r.id) != 0 || claim_audit(s, c, &r) != 0)
         return -1;

@@ -25,7 +25,9 @@ struct store_claim {
     uint16_t port;
     struct digest policy, terms;
     struct span rule;
-    struct wire_step by; /* of who claims it, and the lease it brought */
+    struct dynbuf *proof; /* of a ticket that needs passkeys, what they signed, for the keeper: u8 quorum, u8 n,
+                             digest of the facts, n x (span operator, span what it signed); NULL: not wanted */
+    struct wire_step by;  /* of who claims it, and the lease it brought */
     struct id lease;
 };
 /* *ok: it is yours, once; digest and request are filled. Else state says where the ticket stands: held on other terms

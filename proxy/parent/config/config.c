@@ -60,7 +60,7 @@ struct row_file {
     struct item state_dir, store, floors, signers, roots, crl;
     struct row_dns dns;
     struct items policy, tasks;
-    struct list listeners;
+    struct list listeners, mounts, devices;
     struct row_desk desk;
     struct row_dock dock;
     struct row_hold hold;
@@ -195,6 +195,10 @@ static const struct key file_keys[] = {
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
     {"checkpoints", KEY_MAP, AT(row_file, checkpoints), 0, .table = &checkpoints_table,
      .help = "where checkpoints are kept as well"},
+    {"mounts", KEY_LIST, AT(row_file, mounts), 0, .table = &config_mount_table,
+     .help = "directories that started sandboxes may read"},
+    {"devices", KEY_LIST, AT(row_file, devices), 0, .table = &config_pool_table,
+     .help = "devices that tasks may have"},
     {"tasks", KEY_TEXTS, AT(row_file, tasks), KEY_EMPTY, .help = "files of kinds of tasks, relative to this file"},
     {"log", KEY_MAP, AT(row_file, log), 0, .table = &log_table, .help = "what is written to standard error"},
     {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
@@ -461,6 +465,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
     take_log(l, &r->log, c);
+    config_take_mounts(l, &r->mounts, &r->devices, c);
     config_take_tasks(l, &r->tasks, file, c);
     c->shadow = r->mode.v == 2;
     c->store_lost_allow_reads = r->store_lost.v == 1;
@@ -542,6 +547,8 @@ struct config *config_load(const struct config_args *a, struct err *e)
     }
     while (strlen(c->state_dir) > 1 && c->state_dir[strlen(c->state_dir) - 1] == '/')
         c->state_dir[strlen(c->state_dir) - 1] = '\0';
+    if (config_mounts_apart(c, e) != 0)
+        goto bad;
     if (c->npolicy == 0) {
         snprintf(c->policy[0], CONFIG_PATH, "%s/policies/default.yaml", a->data_dir ? a->data_dir : PKGDATADIR);
         c->npolicy = 1;

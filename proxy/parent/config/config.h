@@ -15,6 +15,15 @@ enum { CONFIG_ARGS = 32 };                                   /* of a program, it
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
 enum { CONFIG_DOCK_LANES = 4096 };                           /* bytes of them, with their tenants */
 enum { CONFIG_UIDS = 612 };                                  /* user ids from uid_base on */
+enum {
+    CONFIG_DOCK_MOUNTS = 8192,
+    CONFIG_MOUNTS = 16,
+    CONFIG_POOLS = 8,
+    CONFIG_NODES = 32,
+    CONFIG_WITH = 8,
+    CONFIG_TENANTS = 16,
+    CONFIG_NODE = 128
+};
 
 enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
 
@@ -48,6 +57,27 @@ struct config_store {
 };
 #define CONFIG_STORE_SANDBOX "checkpoint-store" /* as whom it is asked */
 
+/* The tenants of something. */
+struct config_whose {
+    char tenant[CONFIG_TENANTS][CONFIG_NAME];
+    size_t n;
+};
+
+/* A directory of this machine that sandboxes may read, or (path empty) one that is kept for them. */
+struct config_mount {
+    char name[CONFIG_NAME], path[CONFIG_PATH];
+    uint64_t size;   /* bytes of what is kept */
+    bool of_session; /* and each session has one of its own */
+    struct config_whose whose;
+};
+
+/* Devices, each of one sandbox at a time. */
+struct config_pool {
+    char name[CONFIG_NAME], node[CONFIG_NODES][CONFIG_NODE], with[CONFIG_WITH][CONFIG_NODE];
+    size_t nnodes, nwith, most; /* most: of one tenant */
+    struct config_whose whose;
+};
+
 struct config {
     char state_dir[CONFIG_PATH], packs_dir[CONFIG_PATH], policy[CONFIG_POLICIES][CONFIG_PATH], floors[CONFIG_PATH];
     char signers[CONFIG_PATH];                 /* of the policy; empty: none */
@@ -68,7 +98,11 @@ struct config {
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct dynbuf task[TASKS_MAX]; /* each a wire_task */
     size_t ntasks;
-    struct digest text; /* of the file, as it was read */
+    struct config_mount mount[CONFIG_MOUNTS];
+    struct config_pool pool[CONFIG_POOLS];
+    size_t nmounts, npools;
+    char dock_mounts[CONFIG_DOCK_MOUNTS]; /* of what the dock starts: "TENANT NAME PLACE\n" each */
+    struct digest text;                   /* of the file, as it was read */
     enum log_level log_level;
     enum log_form log_form;
     char log_trace[CONFIG_NAME]; /* a sandbox; empty: none */
@@ -85,6 +119,10 @@ struct config_args {
 struct config *config_load(const struct config_args *a, struct err *e) MUSTCHECK;
 void config_free(struct config **c);
 
+/* Of this name, or NULL. */
+const struct config_mount *config_mount(const struct config *c, struct span name);
+const struct config_pool *config_pool(const struct config *c, struct span name);
+bool config_is_of(const struct config_whose *w, struct span tenant);
 /* Does its sandbox's front accept on it? Else the lobby does, which finds out who that is or ends TLS first. */
 bool config_of_front(const struct config_listener *l);
 /* 1 to 63 of a-z 0-9 . _ -, and not a dot first: it becomes part of a path. */

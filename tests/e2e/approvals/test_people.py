@@ -7,39 +7,12 @@ import socket
 import ssl
 import urllib.parse
 
-from room import forms, send, start, words
-from gateway import Gateway, Page, program, simple_policy
+from room import Person, start, words
+from gateway import Gateway, program, simple_policy
 from harness import PATIENCE, main, test
 from ports import free_port
 
 LEADS = "approvers:\n  leads: { groups: [leads], quorum: 2 }\n  bob: { operators: [bob] }\n"
-
-
-class Person(Page):
-    """Somebody's browser, signed in with a link or a password."""
-
-    def __init__(self, gw, link=None, name=None, password=None):
-        self.lab = gw.lab
-        first = urllib.parse.urlsplit(gw.page)
-        self.origin, self.host, self.cookie = f"{first.scheme}://{first.netloc}", first.netloc, None
-        fields = {"t": urllib.parse.parse_qs(urllib.parse.urlsplit(link).query)["t"][0]} if link else {"name": name, "password": password}
-        self.answer, self.text = self.ask("POST", "/sign-in", urllib.parse.urlencode(fields))
-        cookie = self.answer.getheader("Set-Cookie")
-        self.cookie = cookie and cookie.split(";")[0]
-
-    def get(self, path, status=200):
-        answer, text = self.ask("GET", path)
-        assert answer.status == status, (path, answer.status, words(text.decode())[:500])
-        return text.decode()
-
-    def approve(self, ticket, **fields):
-        """(status, where to or why not), after the page was looked at for long enough."""
-        form = forms(self.get(f"/tickets/{ticket}"))["approve"]
-
-        def sent():
-            status, text = send(self, form, **fields)
-            return None if "Too fast" in text else (status, text)
-        return self.lab.wait_for("the form is armed", sent)
 
 
 def policy(up, by):

@@ -197,6 +197,12 @@ void end_heard(const char *name)
     (void)heard(LEDGER, M_RUN_LIFE);
 }
 
+/* Which the warden looks at as little as at their sense. */
+static struct span extras_of(const char *name)
+{
+    return strcmp(name, "laned") == 0 ? SPAN("what \0 else") : SPAN_NONE;
+}
+
 /* The warden asks the parent; *fd is where the first process would be. */
 uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
 {
@@ -208,7 +214,8 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
                                         .files = 256,
                                         .image = SPAN("debian"),
                                         .digest = SPAN(A_DIGEST),
-                                        .lane = strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE});
+                                        .lane = strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE,
+                                        .extras = extras_of(name)});
     msg_put_u64(&b, 7);
     msg_put_u64(&b, 50);
     msg_put_u64(&b, timeout_ms);
@@ -225,6 +232,7 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
     assert_int_equal(msg_get_u8(&m), 1);
     assert_true(span_eq(msg_get_span(&m, 71), SPAN(A_DIGEST))); /* what it is, and not what it is called */
     assert_int_equal(msg_get_u8(&m), strcmp(name, "laned") == 0);
+    assert_true(span_eq(msg_get_span(&m, BOX_EXTRAS_MAX), extras_of(name)));
     assert_int_equal(msg_end(&m), 0);
     *fd = frame_take_fd(&got, 0);
     assert_true(*fd >= 0);
@@ -296,6 +304,7 @@ uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
     assert_int_equal(x.pids, 0);
     assert_int_equal(x.disk, 64 << 20);
     assert_true(span_eq(x.lane, strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE));
+    assert_true(span_eq(x.extras, extras_of(name)));
     dynbuf_free(&bytes);
     frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\2"));
     if (x.lane.n > 0) { /* before anything is run there, by what the gateway knows its commands */

@@ -16,4 +16,7 @@ int vote_put(struct store *s, const struct row *r, const struct store_decision *
 /* The others who agreed before, for the audit: as a JSON array of names, where more than one had to. */
 void votes_json(struct store *s, const struct row *r, struct jsonw *w);
 
+/* What passkeys signed for it (struct store_claim); nothing of a ticket that needs none. */
+int votes_proof(struct store *s, const struct row *r, struct dynbuf *out) MUSTCHECK;
+
 #endif

@@ -207,3 +207,34 @@ void votes_json(struct store *s, const struct row *r, struct jsonw *w)
     sqlite3_reset(q);
     jsonw_end_array(w);
 }
+
+int votes_proof(struct store *s, const struct row *r, struct dynbuf *out)
+{
+    struct terms t;
+    struct digest facts;
+    struct dynbuf each;
+    sqlite3_stmt *q = NULL;
+    uint8_t n = 0;
+    if (terms_of(s, r, &t) != 0)
+        return -1;
+    if (!t.step_up)
+        return 0;
+    if (people_facts(s, r, &facts) != 0 || (q = db_stmt(&s->db, SQL_VOTES)) == NULL)
+        return -1;
+    dynbuf_init(&each, out->max);
+    db_text(q, 1, r->id);
+    db_int(q, 2, QUORUM_MOST);
+    while (db_step(&s->db, q) == DB_ROW) {
+        msg_put_span(&each, db_col(q, 0));
+        msg_put_span(&each, db_col(q, 2));
+        n++;
+    }
+    sqlite3_reset(q);
+    msg_put_u8(out, (uint8_t)t.quorum);
+    msg_put_u8(out, n);
+    msg_put_digest(out, &facts);
+    (void)dynbuf_add(out, dynbuf_span(&each));
+    bool ok = dynbuf_ok(&each) && dynbuf_ok(out);
+    dynbuf_free(&each);
+    return ok ? 0 : db_doom(&s->db, "what passkeys signed cannot be read");
+}
