@@ -235,9 +235,11 @@ static void paused(struct exchange *x)
         go_on(x);
         return;
     }
+    v->start.tenant = row.tenant; /* a fork is of the same, and so are its mounts */
+    if (v->start.box.extras.n > 0 && api_extras_again(x, &v->start) != 0)
+        return;
     if (!(b = ask_begin(x, ASK_WARDEN, M_SB_SNAPSHOT, M_SB_CHECKPOINT, taken)))
         return;
-    v->start.tenant = row.tenant; /* a fork is of the same */
     ask_longer(x, CHECKPOINT_MS);
     msg_put_span(b, x->arg);
     msg_put_span(b, row.tenant);

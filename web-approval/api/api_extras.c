@@ -27,6 +27,17 @@ int api_extras_give(struct exchange *x, struct starting *s, const struct wire_ex
     return x->status != 0 ? -1 : 0;
 }
 
+int api_extras_again(struct exchange *x, struct starting *s)
+{
+    const struct span before = s->box.extras;
+    struct wire_extras e;
+
+    if (wire_get_extras(before, &e) == 0)
+        return api_extras_give(x, s, &e);
+    reply_problem(x, 503, "Not possible now", "its mounts cannot be read again");
+    return -1;
+}
+
 static int mount_read(struct exchange *x, const struct json *given, struct extras_mount *m)
 {
     const struct json *name = json_get(given, SPAN("name")), *at = json_get(given, SPAN("at"));

@@ -1,5 +1,6 @@
 /* Stop, for everybody: no write leaves until it is lifted. */
 #include "web-approval/page/page.h"
+#include "web-approval/people/who.h"
 #include "web-approval/route.h"
 
 enum { WHO_SHOWN = 80, WHY_SHOWN = 300 };
@@ -34,6 +35,12 @@ static void state(struct exchange *x, const struct freeze *f)
     PUT(x, "</dl>\n");
 }
 
+/* Anybody who sees an incident may stop it; to lift that is for those whose machine it is. */
+static bool may_lift(const struct exchange *x)
+{
+    return who_is_machine(x->session->operator);
+}
+
 void page_freeze(struct exchange *x)
 {
     struct freeze f;
@@ -50,7 +57,11 @@ void page_freeze(struct exchange *x)
         PUT(x,
             "<p>Every write of every sandbox is refused, approved ones too. What you approve now counts, and leaves "
             "when this is lifted and the agent asks again.</p>\n");
-        form(x, "thaw", "Why it is over", "Let writes leave again", "yes");
+        if (may_lift(x))
+            form(x, "thaw", "Why it is over", "Let writes leave again", "yes");
+        else
+            PUT(x, "<p class=\"note\">It is lifted by an operator of the machine: here, signed in with a link of "
+                   "<code>countersign signin</code>, or with <code>countersign thaw</code>.</p>\n");
     } else {
         PUT(x,
             "<div class=\"title\"><h1>Freeze writes</h1></div>\n<section class=\"narrowed\">\n<p>From the moment you "
@@ -85,5 +96,9 @@ void page_freeze_on(struct exchange *x)
 
 void page_freeze_off(struct exchange *x)
 {
-    change(x, "thaw", false);
+    if (may_lift(x))
+        change(x, "thaw", false);
+    else
+        page_problem(x, 403, "Not yours to lift",
+                     "Writes were frozen by somebody; an operator of the machine lifts that.");
 }

@@ -119,7 +119,7 @@ int room_leases(struct exchange *x, struct span sandbox, size_t max, struct err 
     static const char *const heads[] = {"Lease", "For", "Sandbox", "State", "Until"};
     struct leases l = {x, 0, max};
 
-    room_table(x, "Leases", heads, sizeof heads / sizeof heads[0]);
+    room_table(x, "Leases, a row each", heads, sizeof heads / sizeof heads[0]);
     int rc = desk_store_leases(x->desk->store, sandbox, SPAN_NONE, &x->arena, lease_row, &l, e);
     room_table_end(x);
     if (l.n == 0)

@@ -62,7 +62,7 @@ static void roles(struct exchange *x, const struct json *list)
     static const char *const heads[] = {"Process", "State", "Number", "Ended before its time"};
 
     room_section(x, "roles", "Processes");
-    room_table(x, "Processes", heads, sizeof heads / sizeof heads[0]);
+    room_table(x, "Processes, a row each", heads, sizeof heads / sizeof heads[0]);
     for (const struct json *r = list ? list->child : NULL; r; r = r->next) {
         bool ready = truth(r, "ready");
         PUT(x, "<tr>");

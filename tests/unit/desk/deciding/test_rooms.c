@@ -374,6 +374,17 @@ static void writes_are_frozen_by_its_own_form_alone(void **state)
     sql("INSERT INTO meta(key,value) VALUES('frozen','{\"by\":\"uid 0\",\"reason\":\"<u>\",\"since_ms\":5}')");
     assert_int_equal(get("/freeze"), 200);
     assert_true(says("Let writes leave again") && says("&lt;u&gt;") && says("action=\"/thaw\""));
+    /* a person who decides is not whose machine it is */
+    sql("INSERT INTO operator VALUES ('alice', NULL, '', '', 1, 1, 1)");
+    struct session *s = &desk.guard.session[0];
+    const struct session was = *s;
+    (void)snprintf(s->operator, sizeof(s->operator), "alice");
+    s->generation = 1;
+    assert_int_equal(get("/freeze"), 200);
+    assert_true(says("lifted by an operator of the machine") && !says("Let writes leave again"));
+    assert_int_equal(post("POST /thaw", "reason=x"), 403);
+    assert_true(says("Not yours to lift") && nsent == 0);
+    *s = was;
     sql("DELETE FROM meta WHERE key='frozen'");
 }
 
