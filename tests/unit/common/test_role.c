@@ -313,7 +313,8 @@ static void answer_to_none(void)
     _exit(role_job_answer(1, 1, &payload) ? 0 : 1);
 }
 
-/* Nor is it one that whoever started a program ends while it works; whoever is there and does not understand is one. */
+/* Nor is it one that whoever started a program ends while it works; whoever is there and does not understand is one.
+ */
 static void test_nobody_hears(void **state)
 {
     void (*const step[])(void) = {order_of_none, answer_to_none};
@@ -391,9 +392,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_life),         cmocka_unit_test(test_refuses_to_start),
-        cmocka_unit_test(test_nobody_waits),
-        cmocka_unit_test(test_nobody_hears), cmocka_unit_test(test_broken_peer),
-        cmocka_unit_test(test_parent_dies),
+        cmocka_unit_test(test_nobody_waits), cmocka_unit_test(test_nobody_hears),
+        cmocka_unit_test(test_broken_peer),  cmocka_unit_test(test_parent_dies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
