@@ -175,13 +175,13 @@ static void close_inherited(void)
     closedir(d);
 }
 
-/* Nothing is wrong when who started this one ended, or had no more use for it, before it had begun. */
 static bool alone(void)
 {
     struct pollfd p = {.fd = PARENT_FD};
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR)) != 0;
 }
 
+/* Nothing is wrong when who started this one ended, or had no more use for it, before it had begun. */
 static void end_if_alone(void)
 {
     if (!alone())
