@@ -265,8 +265,12 @@ def another_abi_ends_the_process(lab):
         """
     control = Control(lab)
     for name, bytes_ in (("x32 getpid", "b8270000400f05c3"), ("int80 getpid", "b814000000cd80c3")):
-        done = run(lab, ["/usr/bin/python3", "-c", textwrap.dedent(code % bytes_)], rc=128 + signal.SIGSYS, control=control)
-        assert done.rc == 159, name
+        command = ["/usr/bin/python3", "-c", textwrap.dedent(code % bytes_)]
+        # Some hypervisors have no int 0x80: there the processor itself ends the process, outside a sandbox as well.
+        outside = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        ends = signal.SIGSEGV if outside == -signal.SIGSEGV else signal.SIGSYS
+        done = run(lab, command, rc=128 + ends, control=control)
+        assert done.rc == 128 + ends, name
 
 
 def at_a_terminal(lab, command):
