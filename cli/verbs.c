@@ -201,19 +201,28 @@ static const struct cli_option decide[] = {
     {                                                                                                                \
         .name = "lane", .arg = "NAME", .help = "a way out through this gateway, and the value of its label `lane`"   \
     }
+#define MOUNT                                                                                                        \
+    {                                                                                                                \
+        .name = "mount", .arg = "NAME:/PLACE", .help = "a directory of `mounts:` of the configuration", .many = true \
+    }
+static const struct cli_option task_options[] = {
+    {.name = "tenant", .arg = "NAME", .help = "for whom; default"},
+    {.name = "id", .arg = "ID", .help = "what it is called while it runs; else one is made up"},
+    {.name = NULL}};
 static const struct cli_option start_options[] = {
     START_HOW,
     START_AMOUNTS,
     IMAGE,
     LANE,
+    MOUNT,
     {.name = "from", .arg = "CHECKPOINT", .help = "with the files of this checkpoint, by its id or name"},
     {.name = NULL}};
 static const struct cli_option import_options[] = {
     {.name = "ref", .arg = "NAME", .help = "which one, of a layout with several: what its index.json calls it"},
     {.name = "most", .arg = "BYTES", .help = "that its layers unpack to: more is refused; 16G"},
     {.name = NULL}};
-static const struct cli_option restore_options[] = {START_HOW, START_AMOUNTS, IMAGE, LANE, {.name = NULL}};
-static const struct cli_option fork_options[] = {START_HOW, LANE, {.name = NULL}};
+static const struct cli_option restore_options[] = {START_HOW, START_AMOUNTS, IMAGE, LANE, MOUNT, {.name = NULL}};
+static const struct cli_option fork_options[] = {START_HOW, LANE, MOUNT, {.name = NULL}};
 #define COMMAND                                                                                                      \
     {.name = "env", .arg = "NAME=VALUE", .help = "a variable of the command", .many = true},                         \
         {.name = "dir", .arg = "DIR", .help = "where it runs; /workspace"},                                          \
@@ -245,6 +254,13 @@ static const struct cli_option rm[] = {{.name = "end-session", .help = "withdraw
                                        {.name = NULL}};
 static const struct cli_option key_options[] = {
     {.name = "tenant", .arg = "NAME", .help = "whose sandboxes it sees, and who sees those it starts; default"},
+    {.name = NULL}};
+static const struct cli_option operator_options[] = {
+    {.name = "group",
+     .arg = "NAME",
+     .help = "a group of theirs, which approvers: of a policy may name",
+     .many = true},
+    {.name = "uid", .arg = "N", .help = "the user of this machine that they are too"},
     {.name = NULL}};
 static const struct cli_option tenant_options[] = {
     {.name = "tenant", .arg = "NAME", .help = "those of this one, whose keys the sandbox API knows; default"},
@@ -428,6 +444,10 @@ const struct cli_verb cli_verbs[] = {
     {"image import", "DIR NAME", "unpack an OCI image layout, for started sandboxes to have as their files",
      "skopeo copy docker://debian:12 oci:./debian && countersign image import ./debian debian-12", import_options,
      TAKES_BOTH, image_import, NULL},
+    {"mount list", "", "directories that are kept for sandboxes, and how much of the disk each has",
+     "countersign mount list", NULL, TAKES_STATE, mount_list, NULL},
+    {"mount rm", "NAME@TENANT[@SESSION]", "remove one of these that no sandbox has, with all that is in it",
+     "countersign mount rm cache@default", NULL, TAKES_STATE, mount_rm, NULL},
     {"image list", "", "imported images, with their digests", "countersign image list", NULL, TAKES_BOTH, image_list,
      NULL},
     {"image rm", "NAME", "remove an image that no sandbox uses", "countersign image rm debian-12", NULL, TAKES_BOTH,
@@ -439,6 +459,16 @@ const struct cli_verb cli_verbs[] = {
     {"key list", "", "the keys there are, and whose", "countersign key list", NULL, TAKES_BOTH, key_list, NULL},
     {"key rm", "NAME", "take a key back, with all that it opens", "countersign key rm builder", NULL, TAKES_STATE,
      key_rm, NULL},
+    {"operator add", "NAME", "a person who decides, and a link that lets them in once",
+     "countersign operator add alice --group finance", operator_options, TAKES_BOTH, operator_add, NULL},
+    {"operator list", "", "the people who decide, and their groups", "countersign operator list", NULL, TAKES_BOTH,
+     operator_list, NULL},
+    {"operator group", "NAME [GROUP...]", "the groups that a person is in from now on",
+     "countersign operator group alice finance leads", NULL, TAKES_STATE, operator_group, NULL},
+    {"operator link", "NAME", "another link that lets a person in once", "countersign operator link alice", NULL,
+     TAKES_BOTH, operator_link, NULL},
+    {"operator rm", "NAME", "a person decides no more, and is signed out", "countersign operator rm alice", NULL,
+     TAKES_STATE, operator_rm, NULL},
     {"env", "[NAME]", "the variables that lead a sandbox's tools through the gateway, with a fresh token",
      "countersign env ci-7 --format github", env, TAKES_BOTH, env_main, NULL},
     {"audit tail", "", "what happened last, a line a record", "countersign audit tail -f", tail, TAKES_BOTH,
@@ -453,6 +483,8 @@ const struct cli_verb cli_verbs[] = {
      "countersign runs show 8z3k", NULL, TAKES_BOTH, runs_show, NULL},
     {"runs repeat", "ID", "make a task again from its record, and say whether its output is the same",
      "countersign runs repeat 8z3k", NULL, TAKES_BOTH, runs_repeat, NULL},
+    {"runs output", "ID", "what a task left that did not fit its schema, as it is, for a file or a pipe",
+     "countersign runs output 8z3k > left.bin", NULL, TAKES_STATE, runs_output, NULL},
     {"runs export", "", "every run that is kept, a JSON object a line", "countersign runs export > runs.jsonl",
      runs_export_options, TAKES_BOTH, runs_export, NULL},
     {"runs verify", "", "is every run what the audit says, whose chain is computed again",
@@ -472,7 +504,11 @@ const struct cli_verb cli_verbs[] = {
      "countersign schema check tool.json call.json", schema_options, TAKES_JSON, schema_check, NULL},
     {"task run", "KIND [FILE]",
      "run a kind of task in a sandbox of its own: input and result are JSON that fits its schemas",
-     "countersign task run word-count input.json", NULL, TAKES_BOTH, task_run, NULL},
+     "countersign task run word-count input.json", task_options, TAKES_BOTH, task_run, NULL},
+    {"task running", "", "the tasks that run, by their ids", "countersign task running", NULL, TAKES_BOTH,
+     task_running, NULL},
+    {"task cancel", "ID", "end a task, whatever it does, and its sandbox with it",
+     "countersign task cancel task-8z3k", NULL, TAKES_STATE, task_stop, NULL},
     {"task list", "", "the kinds of tasks that the configuration names", "countersign task list", NULL, TAKES_BOTH,
      task_list, NULL},
     {"freeze", "", "refuse every write, at once", "countersign freeze --reason 'incident 12'", why, TAKES_BOTH,

@@ -61,6 +61,15 @@ struct grant_terms {
     uint64_t within_ms; /* and at most so long */
 };
 
+/* Whose yes a held request needs beside their right to it. */
+enum { QUORUM_MOST = 8 };
+enum self_approval { SELF_NO = 0, SELF_OF_MACHINE /* of users of this machine, not of named people */, SELF_YES };
+struct approval_terms {
+    uint32_t quorum; /* so many different people */
+    uint32_t self;   /* enum self_approval: may it be who the sandbox belongs to */
+    bool step_up;    /* each with a passkey, over this very request */
+};
+
 /* Who is asking. */
 struct subject {
     struct span sandbox;
@@ -121,6 +130,7 @@ struct decision {
     uint64_t within_ms;      /* how long a ticket lives; 0: the configured default */
     uint64_t inline_wait_ms; /* UINT64_MAX: the configured default */
     bool reason_required;
+    struct approval_terms approval;
     struct grant_terms grants;
     struct span open_path; /* where a pack names it by its head alone: its path, with POLICY_OPEN for each step that
                               neither the operation nor the resource says; else empty */

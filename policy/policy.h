@@ -50,8 +50,13 @@ bool policy_names_host(const struct policy *p, const struct subject *s, struct s
  * Then http_canonical_path is called with keep_slash. */
 bool policy_keeps_slash(const struct policy *p, struct span scheme, struct span host, uint16_t port);
 
-/* May this operator decide on tickets of this approvers entry? An empty entry: any may. */
-bool policy_may_approve(const struct policy *p, struct span approvers, struct span operator_name);
+/* Who decides: a person's name or "uid N", the user of this machine they are as well (or empty), and their groups
+ * with a space between. */
+struct approver {
+    struct span name, uid, groups;
+};
+/* May they decide on tickets of this approvers entry? An empty entry: any may. */
+bool policy_may_approve(const struct policy *p, struct span approvers, const struct approver *who);
 
 /* The upstreams: entry of a host and port. False: none, defaults apply. */
 struct upstream {

@@ -4,8 +4,8 @@
  * otherwise; a front makes it: its instance number << 40 | a counter, never reused within a boot. Judge and carrier
  * refuse an xid whose upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER
  * hands them over): front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier
- * keeper-ledger carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger dock-desk, and
- * all with parent. Those of the sandboxes that the gateway starts are in proxy/msgs_box.h */
+ * keeper-ledger carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger dock-desk
+ * desk-keeper, and all with parent. Those of the sandboxes that the gateway starts are in proxy/msgs_box.h */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
 #include "proxy/msgs_box.h"
@@ -48,6 +48,7 @@ enum msg_type {
     M_REPLY = 39,       /* J>F wire_reply: the gateway's own answer; ends the exchange for the front */
     M_CANCEL = 40,      /* F>J, J>C the client is gone; J>C also: writes are frozen. A write that was sent is seen to its end all the same. J>C u8 1: but for the answer, which ends where it is: the lease it was asked for with is dead */
     M_FRONT_REFUSED = 41, /* F>J u8 enum walk_step, span code, span scheme, span host (both empty: unknown), u16 port: refused before it could be asked about; for the audit */
+    M_STEP = 43,          /* F>J u64 born, u32 number: what is said next of this id is of this step of its sandbox (struct wire_step) */
     M_MESSAGE = 42,       /* F>J>C after M_SWITCH: u8 enum ws_op (F>J also WS_NONE: the front refused what came, with this code), u16 close code, then the message's bytes; each costs its bytes and WS_COST of the body's credit, the last may overdraw it */
     /* judge and carrier */
     M_UPSTREAM = 50, /* J>C id 0; wire_upstream */
@@ -75,7 +76,7 @@ enum msg_type {
     M_TICKET_OPEN = 80,    /* J>Lg wire_ticket, limits (wire_ticket.h; what a ticket reserves counts from its claim on, and while it is open always; freed when it ends unsent), u64 size, span inline or fd: the body */
     M_TICKET = 81,         /* Lg>J wire_ticket_state: of the ticket opened or joined; of none, for "over-limit": wire_over follows */
     M_TICKET_CHANGED = 82, /* Lg>J id 0; wire_ticket_state */
-    M_CLAIM = 83,          /* J>Lg id ticket, span credential, span host, u16 port, digest policy, span rule, digest terms (identity.h): approved, or pending and a grant fits -> executing, a use of that, and the intent, in one transaction */
+    M_CLAIM = 83,          /* J>Lg id ticket, span credential, span host, u16 port, digest policy, span rule, digest terms (identity.h), wire_step of who claims it, id lease: approved, or pending and a grant fits -> executing, a use of that, and the intent, in one transaction */
     M_CLAIMED = 84,        /* Lg>J bool ok, u8 state, digest, span signature, wire_request, u64 size, span inline or fd: the bytes first held. Not ok: nothing after state */
     M_INTENT = 85,         /* J>Lg wire_record, digest join (zero: none of it can become a hold), limits: an allowed unsafe request, or one with limits, before it is sent; reserves them. A ticket this one would join (of this session and join key, live, with an answer that waits, or denied a moment ago) makes all of them past */
     M_INTENT_OVER = 94,    /* Lg>J wire_over: nothing was written or reserved; of none: the store failed */
@@ -94,8 +95,13 @@ enum msg_type {
     M_STORE = 92,          /* Lg>J id 0; bool ok: when it changes, and as a sign of life every second it is spoken to */
     M_HEARD = 139,         /* Lg>J id: a number; J>Lg the same at once: all that came before it is in force. Only then does the desk hear of it */
     /* desk and ledger; id: the desk's own */
-    M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span reason, digest shown, u32 so many more of its shape (0: none), u64 for so many ms */
-    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required, 7 no such grant may be given with it), u8 state */
+    M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span how they had signed in, span reason, digest shown, digest of the facts that were (all zero: not said; wire_facts_digest), span what their passkey signed (empty: nothing; proxy/passkey/), u32 so many more of its shape (0: none), u64 for so many ms */
+    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required, 7 no such grant may be given with it, 8 written down, others must agree, 9 it is their own, 10 people alone count, 11 they agreed already, 12 a passkey is needed), u8 state */
+    M_PASSKEY_ADD = 291,   /* D>K span name, span code, span clientDataJSON, span attestationObject; answered with M_PASSKEY_SAID */
+    M_PASSKEY_CHECK = 292, /* D>K span name (empty: anybody's), digest challenge, span proof (span id, span clientDataJSON, span authenticatorData, span signature); answered with M_PASSKEY_SAID */
+    M_PASSKEY_SAID = 293,  /* K>D bool ok, span whose, span why not */
+    M_PASSKEYS = 294,      /* K>D id 0; u16 n, n x (span name, span id, u64 created ms): when the desk comes, and when they change */
+    M_OPERATOR_PUT = 290, /* D>Lg u8 enum operator_act (store/ops.h), span by, span name, span uid, span groups, span password as crypt(3) made it; answered with M_SANDBOX_DONE */
     M_GRANT_REVOKE = 155, /* D>Lg id grant, span operator, span reason; Lg>D bool ok, span why */
     M_AUDIT_KEY = 132,    /* Lg>D id 0; span public half (32 bytes) of the key that signs the audit: when it is known */
     M_BODY_GET = 102,     /* D>Lg id ticket */

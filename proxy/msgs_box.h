@@ -4,7 +4,9 @@
 /* clang-format off */
 enum msg_type_box {
     /* warden and parent; id: the warden's number of the sandbox, which it never uses twice; the next warden does */
-    M_BOX = 170,         /* W>P span name, u64 generation (both for the audit), u64 memory, u64 processes, u64 percent of a CPU (of no cgroup: 0 each is refused), bool strict: only with a cgroup for all of them, span digest of its image (empty: the machine's own files), bool lane: it has a listener of the gateway, its own; fd: descriptor 3 of its first process, which waits there for M_BOX_ORDER */
+    M_BOX = 170,         /* W>P span name (empty: it waits for who asks for one), u64 generation (both for the audit), u64 memory, u64 processes, u64 percent of a CPU (of no cgroup: 0 each is refused), bool strict: only with a cgroup for all of them, span digest of its image (empty: the machine's own files), bool lane: it has a listener of the gateway, its own, span wire_extras (proxy/extras/wire_extras.h; empty: nothing); fd: descriptor 3 of its first process, which waits there for M_BOX_ORDER */
+    M_BOX_CLAIMED = 330, /* W>P span name, u64 generation: one that waited is somebody's from now on */
+    M_POOL = 331,        /* P>W bool strict, u16 n, n x (span image, u16 how many, u64 memory, u64 processes, u64 percent of a CPU, u64 disk, u64 files; of these 0: as usual): which sandboxes are to wait; only these from now on */
     M_BOX_STARTED = 171, /* P>W u8 version of the cgroup that holds it (0: none) */
     M_BOX_NONE = 172,    /* P>W span why: it was not started */
     M_BOX_END = 173,     /* W>P kill it now, with all that it started */

@@ -1,5 +1,7 @@
 #include "proxy/wire.h"
 
+#include <stdio.h>
+
 #include "common/role/role.h"
 #include "proxy/msgs.h"
 
@@ -313,6 +315,25 @@ int wire_get_signed(struct msg_in *m, struct wire_signed *s)
     m->bad |= s->signature.n != WIRE_CHUNK_TEXT || s->chunks.n % WIRE_CHUNK_SAID != 0;
     m->bad |= s->trailer && s->chunks.n < (size_t)2 * WIRE_CHUNK_SAID;
     return m->bad ? -1 : 0;
+}
+
+void wire_put_step(struct dynbuf *b, const struct wire_step *s)
+{
+    msg_put_u64(b, s->born);
+    msg_put_u32(b, s->number);
+}
+
+int wire_get_step(struct msg_in *m, struct wire_step *s)
+{
+    s->born = msg_get_u64(m);
+    s->number = msg_get_u32(m);
+    return m->bad || (s->number == 0) != (s->born == 0) ? -1 : 0;
+}
+
+struct span wire_step_text(const struct wire_step *s, char to[WIRE_STEP_TEXT])
+{
+    int n = snprintf(to, WIRE_STEP_TEXT, "%llu.%u", (unsigned long long)s->born, (unsigned)s->number);
+    return span_of(to, n > 0 ? (size_t)n : 0);
 }
 
 void wire_put_usage(struct dynbuf *b, const struct wire_usage *u)

@@ -150,6 +150,17 @@ struct wire_signed {
 void wire_put_signed(struct dynbuf *b, const struct wire_signed *s);
 int wire_get_signed(struct msg_in *m, struct wire_signed *s) MUSTCHECK;
 
+/* One command in a sandbox that the warden has started: of which start of it, and its number there. The listing, the
+ * runs and the audit write it "born.number". number 0: of none, or it is not known. */
+struct wire_step {
+    uint64_t born;
+    uint32_t number;
+};
+enum { WIRE_STEP = 8 + 4, WIRE_STEP_TEXT = 32 /* room for its text */ };
+void wire_put_step(struct dynbuf *b, const struct wire_step *s);
+int wire_get_step(struct msg_in *m, struct wire_step *s) MUSTCHECK;
+struct span wire_step_text(const struct wire_step *s, char to[WIRE_STEP_TEXT]);
+
 /* What a started sandbox uses; UINT64_MAX: that is not known. */
 enum { WIRE_USAGE = 1 + 5 * 8 /* bytes of one */ };
 struct wire_usage {

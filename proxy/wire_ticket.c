@@ -38,6 +38,8 @@ void wire_put_record(struct dynbuf *b, const struct wire_record *r)
     msg_put_span(b, span_first(r->range, RANGE_BYTES));
     msg_put_span(b, span_first(r->range_sent, RANGE_BYTES));
     msg_put_u64(b, r->generation);
+    wire_put_step(b, &r->by);
+    msg_put_id(b, &r->lease);
     msg_put_u8(b, r->shadow);
 }
 
@@ -69,8 +71,10 @@ int wire_get_record(struct msg_in *m, struct wire_record *r)
     r->range = msg_get_span(m, RANGE_BYTES);
     r->range_sent = msg_get_span(m, RANGE_BYTES);
     r->generation = msg_get_u64(m);
+    int step = wire_get_step(m, &r->by);
+    msg_get_id(m, &r->lease);
     r->shadow = msg_get_bool(m);
-    return ok(m);
+    return step != 0 ? -1 : ok(m);
 }
 
 void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
@@ -85,6 +89,9 @@ void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
     msg_put_span(b, t->approve_by);
     msg_put_span(b, t->dialect);
     msg_put_u8(b, t->reason_required);
+    msg_put_u8(b, t->people.quorum);
+    msg_put_u8(b, t->people.self);
+    msg_put_u8(b, t->people.step_up);
     msg_put_u64(b, t->within_ms);
     msg_put_digest(b, &t->shape.digest);
     msg_put_span(b, t->shape.json);
@@ -106,12 +113,41 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
     t->approve_by = msg_get_span(m, NAME_BYTES);
     t->dialect = msg_get_span(m, CODE_BYTES);
     t->reason_required = msg_get_bool(m);
+    t->people.quorum = msg_get_u8(m);
+    t->people.self = msg_get_u8(m);
+    t->people.step_up = msg_get_bool(m);
     t->within_ms = msg_get_u64(m);
     msg_get_digest(m, &t->shape.digest);
     t->shape.json = msg_get_span(m, SHAPE_BYTES);
     t->shape.uses = msg_get_u32(m);
     t->shape.within_ms = msg_get_u64(m);
     return ok(m);
+}
+
+void wire_facts_digest(const struct wire_facts *f, struct digest *out)
+{
+    const struct span all[] = {SPAN("countersign facts 1"),
+                               f->ticket,
+                               f->effect,
+                               f->op,
+                               f->resource,
+                               f->credential,
+                               f->sandbox,
+                               f->method,
+                               f->scheme,
+                               f->host,
+                               f->path,
+                               f->query,
+                               f->summary,
+                               f->facts_json,
+                               f->agent_reason};
+    uint8_t port[2] = {(uint8_t)(f->port >> 8), (uint8_t)f->port};
+    struct digest_ctx *d = digest_begin();
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        digest_add_field(d, all[i]);
+    digest_add_field(d, span_of(f->digest.b, DIGEST_BYTES));
+    digest_add_field(d, span_of(port, sizeof(port)));
+    digest_end(d, out);
 }
 
 void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s)

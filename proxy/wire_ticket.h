@@ -27,6 +27,8 @@ struct wire_record {
     struct span range, range_sent; /* of a GET: as it was asked for, and of the upstream; at most 96 bytes each. The
                                       second empty: not sent, or as it was asked for */
     uint64_t generation;           /* of a sandbox that the warden has started; else 0 */
+    struct wire_step by;           /* which of its commands sent it */
+    struct id lease;               /* that it brought; all zero: none */
     bool shadow;                   /* the verdict is what enforcement would have done; the request passed */
 };
 void wire_put_record(struct dynbuf *b, const struct wire_record *r);
@@ -42,6 +44,12 @@ struct wire_shape {
     uint64_t within_ms; /* and for so long */
 };
 
+/* Whose yes it needs: struct approval_terms of policy/decision.h. */
+struct wire_people {
+    uint8_t quorum, self; /* enum self_approval */
+    bool step_up;
+};
+
 /* A request to be held. */
 struct wire_ticket {
     struct wire_record record;
@@ -51,12 +59,24 @@ struct wire_ticket {
                                                                            request that no ticket is there for, the
                                                                            answer is "facts-wanted" */
     bool reason_required;
+    struct wire_people people;
     uint64_t within_ms;
     struct wire_shape shape;
     uint64_t exchange; /* the frame's id, and not among the fields */
 };
+enum { WIRE_SELF_NO = 0, WIRE_SELF_OF_MACHINE, WIRE_SELF_YES };
 void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t);
 int wire_get_ticket(struct msg_in *m, struct wire_ticket *t) MUSTCHECK;
+
+/* What a page shows of a ticket, and a yes with a passkey is signed over. digest: of the request. */
+struct wire_facts {
+    struct span ticket, effect, op, resource, credential, sandbox, method, scheme, host, path, query;
+    struct span summary, facts_json, agent_reason;
+    struct digest digest;
+    uint16_t port;
+};
+/* query with its question mark, or empty. */
+void wire_facts_digest(const struct wire_facts *f, struct digest *out);
 
 struct wire_ticket_state {
     struct id ticket;

@@ -39,9 +39,10 @@ enum way {
     WAY_HTTP,     /* CONNECT or absolute-form */
     WAY_SOCKS,    /* greeting and login are done; the SOCKS5 request comes next */
     WAY_CAPTURED, /* was on its way elsewhere: TLS (its SNI says where to) or origin-form HTTP, from the first byte */
+    WAY_STEP,     /* a PROXY v2 header says which step of its sandbox it is of; behind it as WAY_HTTP */
 };
 
-/* Who accepts: lobby 1, 6, 8; front 2, 7, 9; desk 3, 4; keeper 5; resolver 10; dock 11. */
+/* Who accepts: lobby 1, 6, 8; front 2, 7, 9, 12; desk 3, 4; keeper 5; resolver 10; dock 11. */
 enum listen_kind {
     LISTEN_NONE = 0,
     LISTEN_HTTP = 1, /* of many sandboxes */
@@ -54,8 +55,9 @@ enum listen_kind {
     LISTEN_CAPTURED_MANY = 8, /* the same, the sandbox by source address */
     LISTEN_CAPTURED_UNIX =
         9, /* Unix of one sandbox: a PROXY v2 header makes a connection captured, without one it is WAY_HTTP */
-    LISTEN_DNS = 10,  /* two descriptors: UDP and TCP, answered with an address of our own */
-    LISTEN_DOCK = 11, /* the sandbox API */
+    LISTEN_DNS = 10,   /* two descriptors: UDP and TCP, answered with an address of our own */
+    LISTEN_DOCK = 11,  /* the sandbox API */
+    LISTEN_STEPS = 12, /* Unix of one sandbox that the warden has started: each connection is of a step (WAY_STEP) */
 };
 
 /* What the fetcher may have started: programs of our own, one each, of pkglibexecdir. */

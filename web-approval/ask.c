@@ -36,13 +36,17 @@ static struct ask *ask_free_slot(const struct exchange *x)
 
 static struct chan *chan_of(const struct desk *d, enum ask_whom whom)
 {
-    return whom == ASK_PARENT ? d->parent : whom == ASK_WARDEN ? d->warden : d->ledger;
+    return whom == ASK_PARENT   ? d->parent
+           : whom == ASK_WARDEN ? d->warden
+           : whom == ASK_KEEPER ? d->keeper
+                                : d->ledger;
 }
 
 static const char *absent(enum ask_whom whom)
 {
     return whom == ASK_PARENT   ? "the gateway is ending"
            : whom == ASK_WARDEN ? "the warden does not run at the moment"
+           : whom == ASK_KEEPER ? "the keeper does not run at the moment"
                                 : "the ledger does not run at the moment";
 }
 

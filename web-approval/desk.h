@@ -12,6 +12,7 @@
 #include "common/err.h"
 #include "common/json/json.h"
 #include "web-approval/guard.h"
+#include "web-approval/people/password.h"
 #include "web-approval/store/store.h"
 #include "web-approval/tasks/kinds.h"
 
@@ -51,7 +52,7 @@ enum share_of {
 
 enum desk_place { PLACE_NONE = 0, PLACE_PAGE = 1, PLACE_CONTROL = 2, PLACE_DOCK = 16 };
 
-enum ask_whom { ASK_NOBODY = 0, ASK_LEDGER, ASK_PARENT, ASK_WARDEN };
+enum ask_whom { ASK_NOBODY = 0, ASK_LEDGER, ASK_PARENT, ASK_WARDEN, ASK_KEEPER };
 struct exchange;
 /* The answer of another role; f is NULL when none came. */
 typedef void ask_fn(struct exchange *x, struct frame *f);
@@ -72,16 +73,30 @@ struct caller {
     char box[CALLER_BOX]; /* it opens this sandbox alone; empty: all of its tenant's, and it may start them */
 };
 
-struct follow;      /* follow.h */
-struct share;       /* share.h */
+struct follow; /* follow.h */
+struct share;  /* share.h */
+struct tls_server;
+struct task;        /* task.h */
 struct transfer_of; /* transfer.h */
+
+/* Who the operator of an exchange is (people/who.h). */
+enum { WHO_GROUPS = 512 };
+struct who {
+    bool known, person; /* known: the store said so, or that it has no such person */
+    char uid[24];       /* "uid 1000": the user of this machine they are; or empty */
+    char groups[WHO_GROUPS + 1];
+    uint64_t generation;
+};
 
 struct desk {
     struct loop *loop; /* NULL in tests of the handlers */
     struct server *server;
     struct desk_store *store;
     struct guard guard;
-    struct chan *ledger, *parent, *warden, *dock;
+    struct attempts attempts;
+    struct tls_server *tls; /* of the page; NULL: without */
+    struct chan *ledger, *parent, *warden, *dock, *keeper;
+    struct dynbuf passkeys; /* payload of the last M_PASSKEYS */
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
     size_t held[SHARES]; /* of DESK_FOLLOWS, of DESK_SHORT */
@@ -89,6 +104,7 @@ struct desk {
     struct follow *following;
     struct chore *chores;    /* chore.h */
     struct task_kinds kinds; /* of tasks */
+    struct task *tasks;      /* that run (tasks/task.h) */
     uint64_t moment_at;      /* when the warden is asked who stands still for a moment (api_moment.c); 0: not */
     unsigned moment_turn;
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
@@ -97,6 +113,7 @@ struct desk {
     char audit_key[65];        /* hex, as the ledger said it; empty until then */
     char mode[16];             /* enforce or shadow */
     char dock_lanes[4096];     /* "TENANT LANE\n" each: by which lane what the dock starts for it sends */
+    char dock_mounts[8192];    /* "TENANT NAME PLACE\n" each: what it has mounted where */
     uint64_t owner_uid;
     struct dynbuf secrets; /* payload of the last M_SECRETS */
     struct dynbuf notice;  /* payload of the last M_POLICY_NOTICE */
@@ -110,6 +127,8 @@ struct exchange {
     struct client *client; /* NULL: gone */
     enum desk_place place;
     char operator[GUARD_OPERATOR];
+    struct who who;
+    struct span passkey;           /* what one signed for the decision; in the arena */
     const struct session *session; /* on the page: signed in */
     struct caller caller;          /* of PLACE_DOCK */
     bool moment;                   /* the sandbox that x->arg names stands still for it, and then goes on */

@@ -7,27 +7,43 @@ static bool is_loopback(struct span host)
     return span_ieq(host, SPAN("localhost")) || span_eq(host, SPAN("127.0.0.1")) || span_eq(host, SPAN("[::1]"));
 }
 
+static struct span scheme_of(const struct guard *g)
+{
+    return g->secure ? SPAN("https://") : SPAN("http://");
+}
+
+static uint16_t usual_port(const struct guard *g)
+{
+    return g->secure ? 443 : 80;
+}
+
 int guard_init(struct guard *g, struct span url)
 {
-    const struct span scheme = SPAN("http://");
+    *g = (struct guard){.secure = span_starts(url, SPAN("https://"))};
+    struct span scheme = scheme_of(g);
 
-    *g = (struct guard){0};
     if (!span_starts(url, scheme) || http_split_authority(span_from(url, scheme.n), &g->host, &g->port) != 0)
         return -1;
     if (g->port == 0)
-        g->port = 80;
-    return is_loopback(g->host) ? 0 : -1;
+        g->port = usual_port(g);
+    return g->secure || is_loopback(g->host) ? 0 : -1;
+}
+
+/* Without TLS this machine's own names are one; with it there is one name, which the certificate is for. */
+static bool is_ours(const struct guard *g, struct span host)
+{
+    return g->secure ? span_ieq(host, g->host) : is_loopback(host);
 }
 
 bool guard_host_ok(const struct guard *g, const struct http_head *h)
 {
-    return h->form == HTTP_ORIGIN && is_loopback(h->host) && (h->port ? h->port : 80) == g->port;
+    return h->form == HTTP_ORIGIN && is_ours(g, h->host) && (h->port ? h->port : usual_port(g)) == g->port;
 }
 
 bool guard_origin_ok(const struct guard *g, const struct http_head *h)
 {
     const struct http_field *origin = http_find(h, SPAN("origin")), *site = http_find(h, SPAN("sec-fetch-site"));
-    const struct span scheme = SPAN("http://");
+    const struct span scheme = scheme_of(g);
     struct span host;
     uint16_t port;
 
@@ -35,7 +51,7 @@ bool guard_origin_ok(const struct guard *g, const struct http_head *h)
         http_split_authority(span_from(origin->value, scheme.n), &host, &port) != 0)
         return false;
     /* The very name the page is shown under: http://127.0.0.1 is another origin than http://localhost. */
-    if (!span_ieq(host, h->host) || (port ? port : 80) != g->port)
+    if (!span_ieq(host, h->host) || (port ? port : usual_port(g)) != g->port)
         return false;
     return !site || span_eq(site->value, SPAN("same-origin"));
 }
@@ -47,7 +63,18 @@ static void keep_operator(char dst[GUARD_OPERATOR], const char *operator)
     dst[GUARD_OPERATOR - 1] = '\0';
 }
 
+const char *guard_how_name(enum guard_how how)
+{
+    static const char *const names[] = {"", "link", "password", "passkey"};
+    return names[how];
+}
+
 int guard_link_new(struct guard *g, const char *operator, uint64_t now, char text[ID_TEXT + 1])
+{
+    return guard_link_for(g, operator, now, GUARD_LINK_MS, text);
+}
+
+int guard_link_for(struct guard *g, const char *operator, uint64_t now, uint64_t ms, char text[ID_TEXT + 1])
 {
     struct id id;
     size_t at = 0;
@@ -59,7 +86,7 @@ int guard_link_new(struct guard *g, const char *operator, uint64_t now, char tex
             at = i;
     id_text(&id, text);
     digest_of(span_of(text, ID_TEXT), &g->link[at].token);
-    g->link[at].until_ms = now + GUARD_LINK_MS;
+    g->link[at].until_ms = now + ms;
     keep_operator(g->link[at].operator, operator);
     return 0;
 }
@@ -79,8 +106,8 @@ static struct session *session_slot(struct guard *g)
 }
 
 /* A fresh session; the cookie is never the link's token, so that a link seen later is worth nothing. */
-static const struct session *session_new(struct guard *g, const char *operator, uint64_t now,
-                                         char cookie[GUARD_COOKIE_TEXT + 1])
+const struct session *guard_session_new(struct guard *g, const char *operator, enum guard_how how, uint64_t now,
+                                        char cookie[GUARD_COOKIE_TEXT + 1])
 {
     struct session *s = session_slot(g);
     struct id a, b, k;
@@ -95,12 +122,57 @@ static const struct session *session_new(struct guard *g, const char *operator, 
     digest_add_field(d, span_of(cookie, GUARD_COOKIE_TEXT));
     digest_end(d, &s->key);
     s->until_ms = now + GUARD_SESSION_MS;
+    s->how = how;
+    s->since_ms = s->seen_ms = now;
+    s->generation = 0;
+    memset(s->code, 0, sizeof(s->code));
     keep_operator(s->operator, operator);
     return s;
 }
 
-const struct session *guard_sign_in(struct guard *g, struct span token, uint64_t now,
-                                    char cookie[GUARD_COOKIE_TEXT + 1])
+static struct session *session_of(struct guard *g, const struct session *s)
+{
+    for (size_t i = 0; i < GUARD_SESSIONS; i++)
+        if (&g->session[i] == s)
+            return &g->session[i];
+    return NULL;
+}
+
+void guard_session_person(struct guard *g, const struct session *s, uint64_t generation)
+{
+    struct session *own = session_of(g, s);
+    if (own)
+        own->generation = generation;
+}
+
+void guard_session_code(struct guard *g, const struct session *s, struct span code)
+{
+    struct session *own = session_of(g, s);
+    if (own && (code.n == 0 || code.n == ID_TEXT)) {
+        memset(own->code, 0, sizeof(own->code));
+        if (code.n)
+            memcpy(own->code, code.p, code.n);
+    }
+}
+
+void guard_session_used(struct guard *g, const struct session *s, uint64_t now)
+{
+    struct session *own = session_of(g, s);
+    if (own)
+        own->seen_ms = now;
+}
+
+void guard_forget(struct guard *g, const char *operator)
+{
+    for (size_t i = 0; i < GUARD_SESSIONS; i++)
+        if (strcmp(g->session[i].operator, operator) == 0)
+            explicit_bzero(&g->session[i], sizeof(g->session[i]));
+    for (size_t i = 0; i < GUARD_LINKS; i++)
+        if (strcmp(g->link[i].operator, operator) == 0)
+            g->link[i].until_ms = 0;
+}
+
+static size_t link_at(const struct guard *g, struct span token, uint64_t now)
 {
     struct digest d;
     size_t found = GUARD_LINKS;
@@ -109,16 +181,46 @@ const struct session *guard_sign_in(struct guard *g, struct span token, uint64_t
     for (size_t i = 0; i < GUARD_LINKS; i++)
         if (digest_same(&g->link[i].token, &d) && g->link[i].until_ms > now)
             found = i;
-    if (token.n != ID_TEXT || found == GUARD_LINKS)
+    return token.n == ID_TEXT ? found : GUARD_LINKS;
+}
+
+bool guard_link_use(struct guard *g, struct span token, uint64_t now, char operator[GUARD_OPERATOR])
+{
+    size_t i = link_at(g, token, now);
+
+    if (i == GUARD_LINKS)
+        return false;
+    g->link[i].until_ms = 0;
+    keep_operator(operator, g->link[i].operator);
+    return true;
+}
+
+const char *guard_link_of(const struct guard *g, struct span token, uint64_t now)
+{
+    size_t i = link_at(g, token, now);
+    return i < GUARD_LINKS ? g->link[i].operator: NULL;
+}
+
+const struct session *guard_sign_in(struct guard *g, struct span token, uint64_t now,
+                                    char cookie[GUARD_COOKIE_TEXT + 1])
+{
+    size_t found = link_at(g, token, now);
+
+    if (found == GUARD_LINKS)
         return NULL;
     g->link[found].until_ms = 0;
-    return session_new(g, g->link[found].operator, now, cookie);
+    return guard_session_new(g, g->link[found].operator, HOW_LINK, now, cookie);
+}
+
+const char *guard_cookie_name(const struct guard *g)
+{
+    return g->secure ? "__Host-countersign" : "countersign";
 }
 
 /* The cookie's value, whatever else stands in the field. */
-static struct span cookie_value(struct span field)
+static struct span cookie_value(const struct guard *g, struct span field)
 {
-    const struct span name = SPAN("countersign=");
+    const struct span name = g->secure ? SPAN("__Host-countersign=") : SPAN("countersign=");
     struct span one;
 
     while (field.n > 0) {
@@ -133,7 +235,7 @@ static struct span cookie_value(struct span field)
 const struct session *guard_session(const struct guard *g, const struct http_head *h, uint64_t now)
 {
     const struct http_field *f = http_find(h, SPAN("cookie"));
-    struct span v = f ? cookie_value(f->value) : SPAN_NONE;
+    struct span v = f ? cookie_value(g, f->value) : SPAN_NONE;
     const struct session *found = NULL;
     struct digest d;
 
@@ -141,6 +243,8 @@ const struct session *guard_session(const struct guard *g, const struct http_hea
     for (size_t i = 0; i < GUARD_SESSIONS; i++)
         if (g->session[i].until_ms > now && digest_same(&g->session[i].cookie, &d))
             found = &g->session[i];
+    if (found && found->generation && now - found->seen_ms >= GUARD_IDLE_MS)
+        found = NULL;
     return v.n == GUARD_COOKIE_TEXT ? found : NULL;
 }
 

@@ -8,26 +8,37 @@
 #include "common/id.h"
 
 enum {
-    GUARD_LINKS = 8,
+    GUARD_LINKS = 32,
     GUARD_SESSIONS = 32,
     GUARD_OPERATOR = 48,
     GUARD_LINK_MS = 10 * 60 * 1000,
+    GUARD_INVITE_MS = 24 * 60 * 60 * 1000, /* a person's first link, which they are sent */
     GUARD_SESSION_MS = 12 * 60 * 60 * 1000,
-    GUARD_ARM_MS = 500, /* a form comes back no sooner than this: nobody reads faster, a trick does */
+    GUARD_IDLE_MS = 60 * 60 * 1000, /* a person who does nothing for so long is signed out */
+    GUARD_ARM_MS = 500,             /* a form comes back no sooner than this: nobody reads faster, a trick does */
     GUARD_MARK_TEXT = 80,
     GUARD_COOKIE_TEXT = 2 * ID_TEXT,
 };
+
+/* How somebody signed in. */
+enum guard_how { HOW_NONE = 0, HOW_LINK, HOW_PASSWORD, HOW_PASSKEY };
+const char *guard_how_name(enum guard_how how);
 
 struct session {
     struct digest cookie; /* SHA-256 of the cookie's text; all zero: a free slot */
     struct digest key;    /* for the marks of its forms */
     uint64_t until_ms;
-    char operator[GUARD_OPERATOR]; /* "uid 0" */
+    char operator[GUARD_OPERATOR]; /* "uid 0", or a person's name */
+    enum guard_how how;
+    uint64_t since_ms, seen_ms; /* signed in; did something last */
+    uint64_t generation;        /* of the person, then; 0 of a user of this machine */
+    char code[ID_TEXT + 1];     /* with which they may add a passkey; empty: none */
 };
 
 struct guard {
     struct span host; /* of the page's own URL */
     uint16_t port;
+    bool secure; /* https: the cookie is for nothing else */
     struct {
         struct digest token;
         uint64_t until_ms; /* 0: free */
@@ -36,19 +47,39 @@ struct guard {
     struct session session[GUARD_SESSIONS];
 };
 
-/* url: "http://localhost:8088", borrowed for good. -1: not http://, or not a name of this machine's loopback
- * (without TLS the page is served nowhere else). */
+/* url: "http://localhost:8088" or "https://approve.example", borrowed for good. -1: neither, or http:// and not a
+ * name of this machine's loopback (without TLS the page is served nowhere else). */
 int guard_init(struct guard *g, struct span url) MUSTCHECK;
-/* Was this request sent to the page under its own name? localhost, 127.0.0.1 and [::1] are one name. */
+/* Was this request sent to the page under its own name? Of http:// localhost, 127.0.0.1 and [::1] are one name. */
 bool guard_host_ok(const struct guard *g, const struct http_head *h);
 /* For requests that change something: Origin must be there and ours, Sec-Fetch-Site, if sent, "same-origin". */
 bool guard_origin_ok(const struct guard *g, const struct http_head *h);
 
 /* A link that opens once: its token into text (ID_TEXT + 1). The oldest makes room. */
 int guard_link_new(struct guard *g, const char *operator, uint64_t now, char text[ID_TEXT + 1]) MUSTCHECK;
+/* The same, good for so long. */
+int guard_link_for(struct guard *g, const char *operator, uint64_t now, uint64_t ms,
+                   char text[ID_TEXT + 1]) MUSTCHECK;
+/* Use it up: whose it is. */
+bool guard_link_use(struct guard *g, struct span token, uint64_t now, char operator[GUARD_OPERATOR]);
+/* Whose link it is, if it opens; else NULL. Nothing is used up. */
+const char *guard_link_of(const struct guard *g, struct span token, uint64_t now);
 /* Use it up: a new session and its cookie's text, or NULL (unknown, used or too old). */
 const struct session *guard_sign_in(struct guard *g, struct span token, uint64_t now,
                                     char cookie[GUARD_COOKIE_TEXT + 1]) MUSTCHECK;
+/* A session of somebody who has shown in another way who they are. */
+const struct session *guard_session_new(struct guard *g, const char *operator, enum guard_how how, uint64_t now,
+                                        char cookie[GUARD_COOKIE_TEXT + 1]) MUSTCHECK;
+/* Of a person: as they are then. */
+void guard_session_person(struct guard *g, const struct session *s, uint64_t generation);
+/* With this the keeper lets them add a passkey; empty: none. */
+void guard_session_code(struct guard *g, const struct session *s, struct span code);
+/* They did something just now. */
+void guard_session_used(struct guard *g, const struct session *s, uint64_t now);
+/* Nobody of this name is signed in any more, and no link of theirs opens. */
+void guard_forget(struct guard *g, const char *operator);
+/* __Host-: a browser takes it from https alone, for this very host. */
+const char *guard_cookie_name(const struct guard *g);
 /* The session named by the request's cookie, or NULL. */
 const struct session *guard_session(const struct guard *g, const struct http_head *h, uint64_t now);
 void guard_sign_out(struct guard *g, const struct session *s);

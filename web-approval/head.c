@@ -36,6 +36,7 @@ static int head_fields(const struct exchange *x, bool last, struct dynbuf *out)
         {"Cross-Origin-Opener-Policy", "same-origin"},
         {"Cross-Origin-Resource-Policy", "same-origin"},
         {"Content-Disposition", x->download[0] ? disposition : NULL},
+        {"Strict-Transport-Security", x->desk->guard.secure ? "max-age=31536000" : NULL},
         {"Location", x->location[0] ? x->location : NULL},
         {"Set-Cookie", x->cookie[0] ? x->cookie : NULL},
         {"Connection", last ? "close" : NULL},

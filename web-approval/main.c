@@ -3,10 +3,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/file.h"
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/net/loop.h"
+#include "common/net/tls.h"
 #include "common/role/role.h"
+#include "common/text/person.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
@@ -15,6 +18,7 @@
 #include "web-approval/server.h"
 #include "web-approval/tasks/chore.h"
 
+enum { PEM_MAX = 256 * 1024 };
 static struct desk desk;
 
 static void config(void *arg, struct span key, struct span value)
@@ -35,6 +39,7 @@ static void config(void *arg, struct span key, struct span value)
         {"bundle", d->bundle, sizeof(d->bundle)},
         {"mode", d->mode, sizeof(d->mode)},
         {"dock_lanes", d->dock_lanes, sizeof(d->dock_lanes)},
+        {"dock_mounts", d->dock_mounts, sizeof(d->dock_mounts)},
         {"boot", d->boot, sizeof(d->boot)},
     };
 
@@ -115,6 +120,37 @@ static void peer_warden(struct desk *d, int fd)
     api_checkpoints_sweep(d);
 }
 
+/* --- the keeper ----------------------------------------------------------- */
+
+static void keeper_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct desk *d = arg;
+
+    if (f->type != M_PASSKEYS) {
+        (void)ask_answer(d, ASK_KEEPER, f);
+        return;
+    }
+    dynbuf_reset(&d->passkeys);
+    (void)dynbuf_add(&d->passkeys, f->payload);
+}
+
+static void keeper_gone(void *arg, struct chan *c)
+{
+    struct desk *d = arg;
+
+    chan_free(&d->keeper);
+    ask_gone(d, ASK_KEEPER);
+}
+
+static void peer_keeper(struct desk *d, int fd)
+{
+    static const struct chan_ops ops = {keeper_frame, keeper_gone};
+
+    if (d->keeper)
+        keeper_gone(d, d->keeper);
+    d->keeper = chan_new(d->loop, fd, &ops, d);
+}
+
 /* --- who they are --------------------------------------------------------- */
 
 static void peer(void *arg, unsigned who, uint64_t instance, struct span info, int fd)
@@ -124,6 +160,10 @@ static void peer(void *arg, unsigned who, uint64_t instance, struct span info, i
 
     if (who == ROLE_WARDEN) {
         peer_warden(d, fd);
+        return;
+    }
+    if (who == ROLE_KEEPER) {
+        peer_keeper(d, fd);
         return;
     }
     if (who == ROLE_DOCK) {
@@ -143,12 +183,37 @@ static void peer(void *arg, unsigned who, uint64_t instance, struct span info, i
 
 /* --- the parent ----------------------------------------------------------- */
 
+/* The page's own certificate and its key, behind the listener. */
+static void take_tls(struct desk *d, struct frame *f)
+{
+    struct err e = {{0}};
+    struct dynbuf pem[2];
+    int bad = 0;
+
+    for (int i = 0; i < 2; i++) {
+        int fd = frame_take_fd(f, i + 1);
+        dynbuf_init(&pem[i], PEM_MAX);
+        if (fd < 0 || file_read_fd(fd, &pem[i]) != 0)
+            bad = err_set(&e, "its certificate or key cannot be read");
+        if (fd >= 0)
+            close(fd);
+    }
+    if (bad == 0)
+        d->tls = tls_server_own(dynbuf_span(&pem[0]), dynbuf_span(&pem[1]), SPAN_NONE, &e);
+    for (int i = 0; i < 2; i++)
+        dynbuf_wipe(&pem[i]);
+    if (!d->tls)
+        log_die("the page is not opened: %s", e.text);
+}
+
 static void listen_on(struct desk *d, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     uint8_t kind = msg_get_u8(&m);
     int fd = frame_take_fd(f, 0);
 
+    if (kind == 3 && d->guard.secure && !d->tls)
+        take_tls(d, f);
     if (kind != 3 && kind != 4) {
         if (fd >= 0)
             close(fd);
@@ -214,23 +279,30 @@ int main(void)
     const char *const readable[] = {store_dir, NULL};
     struct wall wall = {.calls = WALL_ACCEPT | WALL_MEMFD | WALL_READ_FILES, .ro_paths = readable};
     struct desk *d = &desk;
+    struct err e = {{0}};
 
     d->loop = loop_new();
     if (!d->loop)
         log_die("no event loop");
     dynbuf_init(&d->secrets, CHAN_PAYLOAD_MAX);
     dynbuf_init(&d->notice, CHAN_PAYLOAD_MAX);
+    dynbuf_init(&d->passkeys, CHAN_PAYLOAD_MAX);
     struct role *r = role_start("desk", d->loop, &ops, d);
     d->parent = role_parent(r);
     if (guard_init(&d->guard, span_str(d->desk_url)) != 0)
-        log_die("the page is served without TLS and so on this machine only: desk.http must be localhost or "
-                "127.0.0.1 with a port, not %s",
-                d->desk_url);
+        log_die(
+            "the page is served without TLS on this machine only: desk.http must be localhost or 127.0.0.1 with a "
+            "port, not %s",
+            d->desk_url);
+    if (d->guard.secure && !(d->tls = tls_server_new(&e)))
+        log_die("%s", e.text);
+    tls_server_free(&d->tls); /* the library has set itself up while it still may */
     d->store = desk_store_new(d->db);
     d->server = server_new(d);
     if (!d->store || !d->server)
         log_die("no memory");
     folder_of(d->db, store_dir);
+    person_numbers_stay(); /* behind the wall nobody is looked up */
     role_confine(r, &wall);
     role_ready(r);
     say_link(d);

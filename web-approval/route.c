@@ -4,6 +4,9 @@
 
 #include "web-approval/ask.h"
 #include "web-approval/dock.h"
+#include "web-approval/people/passkey.h"
+#include "web-approval/people/people.h"
+#include "web-approval/people/who.h"
 
 enum {
     BOTH = PLACE_PAGE | PLACE_CONTROL,
@@ -29,6 +32,7 @@ static const struct route {
     {"GET", "/api/v1/audit", BOTH, api_audit},
     {"GET", "/api/v1/runs", BOTH, api_runs},
     {"GET", "/api/v1/runs/*", BOTH, api_run},
+    {"GET", "/api/v1/runs/*/output", PLACE_CONTROL, api_run_output},
     {"POST", "/api/v1/runs/*/repeat", PLACE_CONTROL, api_run_repeat},
     {"GET", "/api/v1/sandboxes", BOTH, api_sandboxes},
     {"POST", "/api/v1/sandboxes", PLACE_CONTROL, api_sandbox_create},
@@ -45,6 +49,15 @@ static const struct route {
     {"POST", "/api/v1/streams/*/input", PLACE_CONTROL | PLACE_DOCK, api_started_input},
     {"POST", "/api/v1/streams/*/signal", PLACE_CONTROL | PLACE_DOCK, api_started_tell},
     {"POST", "/api/v1/sandboxes/*/access", PLACE_DOCK | KEYS, api_started_access},
+    {"GET", "/api/v1/operators", PLACE_CONTROL, api_operators},
+    {"POST", "/api/v1/operators", PLACE_CONTROL, api_operator_add},
+    {"POST", "/api/v1/operators/*/groups", PLACE_CONTROL, api_operator_groups},
+    {"POST", "/api/v1/operators/*/link", PLACE_CONTROL, api_operator_link},
+    {"DELETE", "/api/v1/operators/*", PLACE_CONTROL, api_operator_remove},
+    {"GET", "/api/v1/whoami", BOTH, api_whoami},
+    {"GET", "/me", PLACE_PAGE, page_me},
+    {"POST", "/me/passkey", PLACE_PAGE, page_me_passkey},
+    {"POST", "/me/password", PLACE_PAGE, page_me_password},
     {"GET", "/api/v1/keys", PLACE_CONTROL, api_keys},
     {"POST", "/api/v1/keys", PLACE_CONTROL, api_key_create},
     {"DELETE", "/api/v1/keys/*", PLACE_CONTROL, api_key_remove},
@@ -57,6 +70,8 @@ static const struct route {
     {"POST", "/api/v1/sandboxes/*/fork", PLACE_CONTROL, api_fork},
     {"GET", "/api/v1/tasks", BOTH, api_tasks},
     {"POST", "/api/v1/tasks", PLACE_CONTROL, api_task_run},
+    {"GET", "/api/v1/tasks/running", BOTH, api_tasks_running},
+    {"POST", "/api/v1/tasks/*/cancel", PLACE_CONTROL, api_task_cancel},
     {"GET", "/api/v1/checkpoints", PLACE_CONTROL | PLACE_DOCK | KEYS, api_checkpoints},
     {"DELETE", "/api/v1/checkpoints/*", PLACE_CONTROL | PLACE_DOCK | KEYS, api_checkpoint_remove},
     {"GET", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK, api_files_read},
@@ -102,6 +117,16 @@ static const struct route {
     {"GET", "/history/export", PLACE_PAGE, page_history_export},
     {"GET", "/groups/*", PLACE_PAGE, page_group},
     {"POST", "/groups/*", PLACE_PAGE, page_group_decide},
+    {"GET", "/freeze", PLACE_PAGE, page_freeze},
+    {"POST", "/freeze", PLACE_PAGE, page_freeze_on},
+    {"POST", "/thaw", PLACE_PAGE, page_freeze_off},
+    {"GET", "/sandboxes", PLACE_PAGE, page_sandboxes},
+    {"GET", "/credentials", PLACE_PAGE, page_credentials},
+    {"GET", "/policy", PLACE_PAGE, page_policy},
+    {"POST", "/policy", PLACE_PAGE, page_policy_explain},
+    {"GET", "/audit", PLACE_PAGE, page_audit},
+    {"GET", "/health", PLACE_PAGE, page_health},
+    {"GET", "/decisions", PLACE_PAGE, page_habits},
     {"GET", "/assets/*", PLACE_PAGE | OPEN, page_asset},
 };
 
@@ -151,6 +176,33 @@ static const struct route *find(struct exchange *x, bool *path_known)
     return NULL;
 }
 
+/* Pressing something, or going somewhere, is doing something; what the page's script asks by itself is not. */
+static bool by_hand(const struct http_head *h)
+{
+    const struct http_field *mode = http_find(h, SPAN("sec-fetch-mode"));
+
+    return !mode || span_eq(mode->value, SPAN("navigate"));
+}
+
+/* Whose session it is, who is still somebody, and as when they signed in; else it ends here. False: answered. */
+static bool session_holds(struct exchange *x)
+{
+    bool gone;
+
+    (void)snprintf(x->operator, sizeof(x->operator), "%s", x->session->operator);
+    bool found = who_find(x, &gone), person = !who_is_machine(x->session->operator);
+    if (person && (gone || (found && x->who.generation != x->session->generation))) {
+        guard_sign_out(&x->desk->guard, x->session);
+        x->session = NULL;
+    } else if (!found) {
+        reply_problem(x, 503, "Not possible now", "whether you may still be here cannot be looked up; try again");
+        return false;
+    } else if (by_hand(&x->head)) {
+        guard_session_used(&x->desk->guard, x->session, x->now_ms);
+    }
+    return true;
+}
+
 /* What every request to the page must pass, whatever it asks for. */
 static bool page_admits(struct exchange *x)
 {
@@ -163,8 +215,8 @@ static bool page_admits(struct exchange *x)
         return false;
     }
     x->session = guard_session(&d->guard, &x->head, x->now_ms);
-    if (x->session)
-        (void)snprintf(x->operator, sizeof(x->operator), "%s", x->session->operator);
+    if (x->session && !session_holds(x))
+        return false;
     if (!span_eq(x->head.method, SPAN("GET")) && !guard_origin_ok(&d->guard, &x->head)) {
         reply_problem(x, 403, "Refused", "this did not come from the page itself");
         return false;
@@ -177,13 +229,17 @@ void route_run(struct exchange *x)
     const struct route *r;
     bool path_known;
 
+    bool gone;
+
+    if (x->place == PLACE_CONTROL)
+        (void)who_find(x, &gone); /* who it is by name matters where something is decided */
     if (x->place == PLACE_PAGE && !page_admits(x))
         return;
     r = find(x, &path_known);
     if (x->place == PLACE_PAGE && !x->session && !(r && r->where & OPEN)) {
         /* The same words whether it exists or not. */
         reply_problem(x, 403, "Sign in first",
-                      "open the link that `countersign up` printed, or get a new one with "
+                      "sign in at /sign-in, or open the link that `countersign up` printed, or get a new one with "
                       "`countersign signin`");
         return;
     }

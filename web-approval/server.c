@@ -439,7 +439,8 @@ static struct client *client_new(struct door *d, int fd)
     }
     c->door = d;
     c->conn = conn_new(s->desk->loop, fd, IN_MAX, client_event, c);
-    if (!c->conn || (d->place == PLACE_CONTROL && !control_admits(c))) {
+    if (!c->conn || (d->place == PLACE_CONTROL && !control_admits(c)) ||
+        (d->place == PLACE_PAGE && s->desk->tls && conn_tls_accept_own(c->conn, s->desk->tls) != 0)) {
         conn_free(&c->conn);
         free(c);
         return NULL;

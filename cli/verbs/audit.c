@@ -1,11 +1,11 @@
 /* countersign audit tail|export|verify */
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/control/audit_words.h"
+#include "common/crypto/audit_head.h"
 #include "cli/verb.h"
 #include "cli/verbs/chain.h"
 #include "common/id.h"
@@ -21,8 +21,6 @@ enum {
     NAME_WIDTH = 10,
     WORDS_WIDTH = 42,
     LINE_MAX_BYTES = 64 * 1024,
-    AUDIT_KEY = 32, /* Ed25519 */
-    AUDIT_SIGNATURE = 64,
     UNSIGNED_MAX = 1024, /* the ledger signs far sooner */
 };
 
@@ -215,26 +213,6 @@ static const char *column_amiss(const struct json *r, const struct json *record,
     return utc_text(ms, true, when) && span_eq(json_text(record, SPAN("time")), span_str(when)) ? NULL : "time";
 }
 
-static bool signature_fits(const struct audit *a, const uint8_t key[AUDIT_KEY],
-                           const uint8_t signature[AUDIT_SIGNATURE])
-{
-    EVP_PKEY *k = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, AUDIT_KEY);
-    EVP_MD_CTX *c = EVP_MD_CTX_new();
-    struct dynbuf b;
-    bool ok;
-
-    dynbuf_init(&b, 256);
-    msg_put_span(&b, SPAN("countersign audit 1"));
-    msg_put_u64(&b, a->seq);
-    msg_put_digest(&b, &a->hash);
-    ok = k && c && dynbuf_ok(&b) && EVP_DigestVerifyInit(c, NULL, NULL, NULL, k) == 1 &&
-         EVP_DigestVerify(c, signature, AUDIT_SIGNATURE, b.p, b.n) == 1;
-    EVP_MD_CTX_free(c);
-    EVP_PKEY_free(k);
-    dynbuf_free(&b);
-    return ok;
-}
-
 /* A signature covers its record and all before it. */
 static int check_signature(struct audit *a, const struct json *r)
 {
@@ -244,7 +222,7 @@ static int check_signature(struct audit *a, const struct json *r)
     if (hex.n == 0)
         return CLI_OK;
     if (hex_parse(by, key, AUDIT_KEY) != 0 || hex_parse(hex, signature, AUDIT_SIGNATURE) != 0 ||
-        !signature_fits(a, key, signature))
+        !audit_head_signed(a->seq, &a->hash, key, signature))
         return broken(a->seq, "its signature does not fit");
     if (!span_eq(by, span_str(a->signer)))
         return verb_fail(CLI_RUNTIME,

@@ -1,6 +1,8 @@
-/* countersign runs list|show|repeat|export|verify */
+/* countersign runs list|show|repeat|output|export|verify */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -243,7 +245,7 @@ static void print_run(const struct json *r)
     }
     const struct json *effects = json_get(r, SPAN("effects"));
     if (effects)
-        printf("requests meanwhile:\n");
+        printf("what it sent:\n");
     print_members(effects, "  ");
 }
 
@@ -327,6 +329,32 @@ int runs_repeat(const struct cli_call *c)
         rc = verb_fail(CLI_STORE, "%s", e.text);
     if (rc == CLI_OK)
         rc = repeated(&g);
+    verb_end(&g);
+    return rc;
+}
+
+/* --- output ----------------------------------------------------------------------------- */
+
+/* Whatever it says it is: never to a terminal, which would do what is in it. */
+int runs_output(const struct cli_call *c)
+{
+    struct gateway_call g;
+    char path[PATH_ROOM];
+    struct err e;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK && isatty(1))
+        rc = verb_fail(CLI_USAGE, "what a task left is given to a file or a pipe: > FILE");
+    if (rc == CLI_OK)
+        rc = path_of(c->word[0], "/output", path);
+    if (rc == CLI_OK && api_call(g.sock, "GET", path, SPAN_NONE, &g.status, &g.answer, &e))
+        rc = verb_fail(CLI_STORE, "%s", e.text);
+    if (rc == CLI_OK && g.status != 200) {
+        (void)api_explain(g.status, dynbuf_span(&g.answer), &e);
+        rc = verb_fail(g.status == 503 ? CLI_STORE : CLI_RUNTIME, "%s", e.text);
+    }
+    if (rc == CLI_OK && (fwrite(g.answer.p, 1, g.answer.n, stdout) != g.answer.n || fflush(stdout) != 0))
+        rc = verb_fail(CLI_RUNTIME, "it cannot be written: %s", strerror(errno));
     verb_end(&g);
     return rc;
 }

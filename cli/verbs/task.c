@@ -1,16 +1,27 @@
-/* countersign task run|list: what is run in a sandbox of its own, with a schema of what goes in and comes out */
+/* countersign task run|list|running|cancel: what is run in a sandbox of its own, with a schema of what goes in and
+ * comes out */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/table.h"
 #include "cli/verb.h"
 #include "common/file.h"
 
-enum { INPUT_MAX = 60 * 1024, BODY_MAX = 64 * 1024, RESULT_MAX = 64 * 1024 * 1024, NOT_BEGUN = 422, NO_RESULT = 502 };
+enum {
+    INPUT_MAX = 60 * 1024,
+    BODY_MAX = 64 * 1024,
+    RESULT_MAX = 64 * 1024 * 1024,
+    ID_MAX = 63,
+    NOT_BEGUN = 422,
+    NO_RESULT = 502
+};
 
 /* {"kind", "input"}: of what the file says, or standard input. */
-static int request(struct gateway_call *g, const char *kind, const char *file, struct dynbuf *body)
+static int request(struct gateway_call *g, const struct cli_call *c, struct dynbuf *body)
 {
+    const char *kind = c->word[0], *file = c->nwords > 1 ? c->word[1] : NULL;
+    static const char *const texts[] = {"tenant", "id"};
     const struct json *tree = NULL;
     struct dynbuf text;
     struct jsonw w;
@@ -28,6 +39,9 @@ static int request(struct gateway_call *g, const char *kind, const char *file, s
     jsonw_begin(&w, body);
     jsonw_object(&w);
     jsonw_kv(&w, "kind", span_str(kind));
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (cli_value(c, texts[i]))
+            jsonw_kv(&w, texts[i], span_str(cli_value(c, texts[i])));
     jsonw_key(&w, "input");
     if (tree)
         jsonw_tree(&w, tree);
@@ -79,7 +93,7 @@ int task_run(const struct cli_call *c)
 
     dynbuf_init(&body, BODY_MAX);
     if (rc == CLI_OK)
-        rc = request(&g, c->word[0], c->nwords > 1 ? c->word[1] : NULL, &body);
+        rc = request(&g, c, &body);
     if (rc == CLI_OK &&
         api_call_patient(g.sock, "POST", "/api/v1/tasks", dynbuf_span(&body), &g.status, &g.answer, &e))
         rc = verb_fail(CLI_STORE, "%s", e.text);
@@ -107,6 +121,50 @@ int task_list(const struct cli_call *c)
             print_text(member_text(r, "image"));
             printf("  at most %llu s\n", (unsigned long long)member_u64(r, "timeout_ms") / 1000);
         }
+    verb_end(&g);
+    return rc;
+}
+
+int task_running(const struct cli_call *c)
+{
+    struct gateway_call g;
+    struct table t;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "GET", "/api/v1/tasks/running", SPAN_NONE, 200);
+    const struct json *rows = rc == CLI_OK ? json_get(g.tree, SPAN("running")) : NULL;
+    if (rc == CLI_OK && g.json)
+        verb_print_answer(&g);
+    else if (rows) {
+        table_begin(&t, "ID\tKIND\tTENANT\tSANDBOX\tSTATE\tATTEMPT\tSECONDS");
+        for (const struct json *r = rows->child; r; r = r->next) {
+            static const char *const cells[] = {"id", "kind", "tenant", "sandbox", "state"};
+            for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
+                table_text(&t, member_text(r, cells[i]));
+            table_cell(&t, "%llu", (unsigned long long)member_u64(r, "attempt"));
+            table_cell(&t, "%llu", (unsigned long long)member_u64(r, "age_ms") / 1000);
+            table_row(&t);
+        }
+        table_end(&t, "No task runs.");
+    }
+    verb_end(&g);
+    return rc;
+}
+
+int task_stop(const struct cli_call *c)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-._";
+    struct gateway_call g;
+    char path[128];
+    size_t n = strlen(c->word[0]);
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK && (n == 0 || n > ID_MAX || strspn(c->word[0], letters) != n))
+        rc = verb_fail(CLI_USAGE, "that is not the id of a task");
+    (void)snprintf(path, sizeof(path), "/api/v1/tasks/%.*s/cancel", ID_MAX, c->word[0]);
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "POST", path, SPAN_NONE, 204);
     verb_end(&g);
     return rc;
 }

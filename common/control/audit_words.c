@@ -362,6 +362,17 @@ void audit_words(const struct json *r, struct dynbuf *out)
         say(out, SPAN(" held: ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
     } else if (span_eq(kind, SPAN("ticket-decided")) || span_eq(kind, SPAN("ticket-expired"))) {
         decided(r, out);
+    } else if (span_eq(kind, SPAN("ticket-agreed"))) {
+        say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
+        say(out, SPAN(": one of several agreed, "), get(r, SPAN("by")));
+    } else if (span_eq(kind, SPAN("operator"))) {
+        say(out, SPAN("operator "), get(r, SPAN("name")));
+        say(out,
+            is(r, SPAN("act"), SPAN("added"))      ? SPAN(" was added by ")
+            : is(r, SPAN("act"), SPAN("removed"))  ? SPAN(" was removed by ")
+            : is(r, SPAN("act"), SPAN("password")) ? SPAN(" has another password, set by ")
+                                                   : SPAN(" is in other groups, by "),
+            get(r, SPAN("operator")));
     } else if (span_eq(kind, SPAN("intent"))) {
         noun(r, out);
         add(out, SPAN(" is about to be sent"));

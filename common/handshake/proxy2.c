@@ -10,6 +10,7 @@ enum {
     FAMILY_TCP4 = 0x11,
     FAMILY_TCP6 = 0x21,
     TLV_CRC32C = 0x03,
+    TLV_OWN = 0xe0, /* PP2_TYPE_MIN_CUSTOM */
     CRC_BYTES = 4,
 };
 
@@ -63,13 +64,15 @@ static bool sum_right(struct span header, struct span sum)
     return take_number(&said, CRC_BYTES, &want) && want == ~crc;
 }
 
-static bool tlvs_good(struct span header, struct span in)
+static bool tlvs_good(struct span header, struct span in, struct span *own)
 {
     struct span value, sum = SPAN_NONE;
     uint32_t type;
     while (in.n) {
         if (!take_number(&in, 1, &type) || !take_vector(&in, 2, &value))
             return false;
+        if (type == TLV_OWN && own->n == 0)
+            *own = value;
         if (type != TLV_CRC32C)
             continue;
         if (sum.n || value.n != CRC_BYTES)
@@ -93,10 +96,10 @@ enum proxy2_result proxy2_parse(struct span in, struct proxy2 *p, size_t *used)
     rest = span_from(header, FIXED);
     if (in.p[13] != FAMILY_UNSPEC && !take_addresses(&rest, in.p[13] == FAMILY_TCP4 ? 4 : 16, &got))
         return PROXY2_BAD;
-    if (!tlvs_good(header, rest))
+    if (!tlvs_good(header, rest, &got.own))
         return PROXY2_BAD;
     if (in.p[12] == COMMAND_LOCAL)
-        got = (struct proxy2){.local = true};
+        got = (struct proxy2){.local = true, .own = got.own};
     *p = got;
     *used = header.n;
     return PROXY2_OK;

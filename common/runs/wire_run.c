@@ -46,6 +46,7 @@ void wire_put_run(struct dynbuf *b, const struct wire_run *r)
     msg_put_span(b, r->sandbox);
     msg_put_span(b, r->image);
     msg_put_span(b, r->packages);
+    msg_put_span(b, r->lane);
     msg_put_u64(b, r->generation);
     msg_put_u64(b, r->born);
     msg_put_u32(b, r->number);
@@ -63,6 +64,7 @@ int wire_get_run(struct msg_in *m, struct wire_run *r)
     r->sandbox = msg_get_span(m, NAME_MOST);
     r->image = msg_get_span(m, NAME_MOST);
     r->packages = msg_get_span(m, NAME_MOST);
+    r->lane = msg_get_span(m, NAME_MOST);
     r->generation = msg_get_u64(m);
     r->born = msg_get_u64(m);
     r->number = msg_get_u32(m);

@@ -24,6 +24,7 @@ void wire_words_of(struct wire_words *w, const struct span *word, size_t n, uint
 struct wire_run {
     struct span sandbox, image,
         packages;              /* image: its name, or empty; packages: sha256:HEX of what it is, or empty */
+    struct span lane;          /* of its sandbox; empty: it has no network */
     uint64_t generation, born; /* of its sandbox now, and of its start */
     uint32_t number;
     struct span dir, user;

@@ -14,6 +14,7 @@ struct outcome outcome_refusal(const char *code, int rule)
                             .rule = rule,
                             .credential = IMG_NONE,
                             .approver = IMG_NONE,
+                            .approval = approval_usual,
                             .inline_wait_ms = UINT64_MAX};
 }
 
@@ -32,6 +33,7 @@ struct outcome outcome_of_hold(const struct hold_sum *h)
                             .within_ms = h->within_ms,
                             .inline_wait_ms = h->inline_wait_ms,
                             .messages = h->messages,
+                            .approval = h->approval,
                             .grants = h->grants,
                             .limited = h->limited};
 }
@@ -197,6 +199,7 @@ static bool outcome_merge(struct outcome *a, const struct outcome *b)
         a->approver = other->approver;
     else if (other->approver != IMG_NONE && other->approver != a->approver)
         *a = outcome_refusal("ambiguous-approvers", a->rule);
+    a->approval = approval_terms_meet(a->approval, other->approval);
     a->grants = grant_terms_meet(a->grants, other->grants);
     a->reason |= other->reason;
     if (other->within_ms && (a->within_ms == 0 || other->within_ms < a->within_ms))
@@ -299,6 +302,7 @@ static void take_outcome(const struct ask *k, struct decision *d, const struct o
     d->within_ms = o->within_ms;
     d->inline_wait_ms = o->inline_wait_ms;
     d->messages = o->messages;
+    d->approval = o->approval;
     d->grants = take_grants(d, &o->grants);
     d->credential = o->credential == IMG_NONE ? -1 : (int)o->credential;
     d->approve_by = d->say = d->instead = SPAN_NONE;

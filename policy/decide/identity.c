@@ -97,6 +97,9 @@ static void put_approvers(const struct policy *p, struct span name, struct dynbu
         msg_put_u32(out, v->operators.n);
         for (uint32_t k = 0; k < v->operators.n; k++)
             msg_put_span(out, img_text(p, v->operators, k));
+        msg_put_u32(out, v->groups.n);
+        for (uint32_t k = 0; k < v->groups.n; k++)
+            msg_put_span(out, img_text(p, v->groups, k));
     }
 }
 
@@ -116,6 +119,9 @@ void policy_put_terms(const struct policy *p, const struct decision *d, struct d
     msg_put_span(out, d->approve_by);
     put_approvers(p, d->approve_by, out);
     msg_put_u8(out, d->reason_required);
+    msg_put_u32(out, d->approval.quorum);
+    msg_put_u32(out, d->approval.self);
+    msg_put_u8(out, d->approval.step_up);
     msg_put_u64(out, d->within_ms);
     msg_put_u32(out, d->messages.send);
     msg_put_u64(out, d->messages.max);

@@ -285,15 +285,36 @@ bool policy_host_bound(const struct policy *p, struct span scheme, struct span h
     return false;
 }
 
-bool policy_may_approve(const struct policy *p, struct span approvers, struct span operator_name)
+/* Is one of these words, with a space between, in the list? */
+static bool lists_one_of(const struct policy *p, struct img_range list, struct span words)
+{
+    struct span one;
+    while (words.n > 0) {
+        (void)span_cut(words, ' ', &one, &words);
+        for (uint32_t j = 0; j < list.n && one.n; j++)
+            if (span_eq(img_text(p, list, j), one))
+                return true;
+    }
+    return false;
+}
+
+static bool lists(const struct policy *p, struct img_range list, struct span name)
+{
+    for (uint32_t j = 0; j < list.n && name.n; j++)
+        if (span_eq(img_text(p, list, j), name))
+            return true;
+    return false;
+}
+
+bool policy_may_approve(const struct policy *p, struct span approvers, const struct approver *who)
 {
     for (uint32_t i = 0; i < p->n[IMG_APPROVER] && approvers.n; i++) {
         const struct img_approver *v = img_at(p, IMG_APPROVER, i);
         if (!span_eq(img_span(p, v->name), approvers))
             continue;
-        for (uint32_t j = 0; j < v->operators.n; j++)
-            if (span_eq(img_text(p, v->operators, j), operator_name))
-                return true;
+        if (lists(p, v->operators, who->name) || lists(p, v->operators, who->uid) ||
+            lists_one_of(p, v->groups, who->groups))
+            return true;
     }
     return approvers.n == 0;
 }

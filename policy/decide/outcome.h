@@ -14,6 +14,7 @@ struct outcome {
     bool reason;
     uint64_t within_ms, inline_wait_ms;
     struct ws_terms messages;
+    struct approval_terms approval;
     struct grant_terms grants;
     struct limited limited;
     bool learned; /* some of it fits no rule, and the policy learns */

@@ -102,6 +102,19 @@ struct grant_terms grant_terms_meet(struct grant_terms a, struct grant_terms b)
                                 least(a.within_ms, b.within_ms)};
 }
 
+const struct approval_terms approval_usual = {1, SELF_OF_MACHINE, false};
+
+static struct approval_terms approval_terms_of(const struct img_rule *r)
+{
+    return r->quorum == 0 ? approval_usual : (struct approval_terms){r->quorum, r->self, r->step_up != 0};
+}
+
+struct approval_terms approval_terms_meet(struct approval_terms a, struct approval_terms b)
+{
+    return (struct approval_terms){a.quorum > b.quorum ? a.quorum : b.quorum, a.self < b.self ? a.self : b.self,
+                                   a.step_up || b.step_up};
+}
+
 const struct hold_sum hold_sum_none = HOLD_SUM_NONE;
 
 /* What fits in another spelling lends no credential and no name; who must agree to it, and its bounds, stay. */
@@ -110,6 +123,7 @@ static void hold_sum_also(struct hold_sum *h, const struct hold_sum *loose)
     h->clash_approver |= loose->clash_approver;
     merge_credential(&h->approver, loose->approver, &h->clash_approver);
     h->messages = ws_terms_meet(h->messages, loose->messages);
+    h->approval = approval_terms_meet(h->approval, loose->approval);
     h->grants = grant_terms_meet(h->grants, loose->grants);
     h->reason |= loose->reason;
     if (loose->within_ms && (h->within_ms == 0 || loose->within_ms < h->within_ms))
@@ -122,6 +136,7 @@ void hold_sum_add(const struct policy *p, uint32_t i, struct hold_sum *h)
 {
     const struct img_rule *r = img_at(p, IMG_RULE, i);
     h->messages = h->rule < 0 ? ws_terms_of(r) : ws_terms_meet(h->messages, ws_terms_of(r));
+    h->approval = h->rule < 0 ? approval_terms_of(r) : approval_terms_meet(h->approval, approval_terms_of(r));
     h->grants = h->rule < 0 ? grant_terms_of(r) : grant_terms_meet(h->grants, grant_terms_of(r));
     h->rule = prefer(p, h->rule, i);
     merge_credential(&h->credential, r->credential, &h->clash_credential);

@@ -20,8 +20,9 @@ struct hold_sum {
     uint32_t credential, approver; /* IMG_NONE: none said */
     bool clash_credential, clash_approver, reason;
     uint64_t within_ms, inline_wait_ms;
-    struct ws_terms messages;  /* what all of them let be sent */
-    struct grant_terms grants; /* the narrowest */
+    struct ws_terms messages;       /* what all of them let be sent */
+    struct approval_terms approval; /* the strictest */
+    struct grant_terms grants;      /* the narrowest */
     struct limited limited;
 };
 #define HOLD_SUM_NONE                                                                                                \
@@ -33,6 +34,10 @@ void hold_sum_add(const struct policy *p, uint32_t rule, struct hold_sum *h);
 struct ws_terms ws_terms_of(const struct img_rule *r);
 struct ws_terms ws_terms_meet(struct ws_terms a, struct ws_terms b);
 struct grant_terms grant_terms_meet(struct grant_terms a, struct grant_terms b);
+/* Of what no rule says anything of: one yes, by whoever runs the machine. */
+extern const struct approval_terms approval_usual;
+/* The strictest of both. */
+struct approval_terms approval_terms_meet(struct approval_terms a, struct approval_terms b);
 
 /* What follows from all rules about one question. Indices of rules, -1 for none. */
 struct rule_votes {

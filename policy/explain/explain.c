@@ -250,8 +250,14 @@ struct span policy_operators(const struct policy *p, struct span approvers, stru
     dynbuf_init(&b, WORDS_MAX);
     for (uint32_t i = 0; i < p->n[IMG_APPROVER] && approvers.n; i++) {
         const struct img_approver *v = img_at(p, IMG_APPROVER, i);
-        if (span_eq(img_span(p, v->name), approvers))
+        if (!span_eq(img_span(p, v->name), approvers))
+            continue;
+        if (v->operators.n)
             why_list(&b, p, IMG_STR, v->operators);
+        if (v->groups.n) {
+            (void)dynbuf_addf(&b, "%s", v->operators.n ? ", or of a group: " : "of a group: ");
+            why_list(&b, p, IMG_STR, v->groups);
+        }
     }
     return arena_keep(a, &b);
 }

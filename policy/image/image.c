@@ -1,12 +1,12 @@
 #include "policy/image/image.h"
 
-enum field_kind { F_END = 0, F_STR, F_RANGE, F_ONE, F_INDEX, F_BELOW };
+enum field_kind { F_END = 0, F_STR, F_RANGE, F_ONE, F_INDEX, F_BELOW, F_BYTE };
 
 /* One row a field that holds an offset, an index or an enumeration. */
 struct field {
     enum field_kind kind;
     size_t at;
-    uint32_t arg; /* a table; for F_BELOW the bound */
+    uint32_t arg; /* a table; for F_BELOW and F_BYTE the bound */
 };
 
 #define STR(T, f)                                                                                                    \
@@ -28,6 +28,10 @@ struct field {
 #define BELOW(T, f, n)                                                                                               \
     {                                                                                                                \
         F_BELOW, offsetof(struct T, f), n                                                                            \
+    }
+#define BYTE(T, f, n)                                                                                                \
+    {                                                                                                                \
+        F_BYTE, offsetof(struct T, f), n                                                                             \
     }
 
 static const struct field str_fields[] = {{F_STR, 0, 0}, {0}};
@@ -79,8 +83,11 @@ static const struct field rule_fields[] = {STR(img_rule, id),
                                            RANGE(img_rule, limits, IMG_LIMIT),
                                            RANGE(img_rule, windows, IMG_WINDOW),
                                            INDEX(img_rule, over, IMG_RULE),
-                                           BELOW(img_rule, grant_uses, GRANT_USES_MOST + 1),
-                                           BELOW(img_rule, grant_named, 2),
+                                           BYTE(img_rule, grant_uses, GRANT_USES_MOST + 1),
+                                           BYTE(img_rule, grant_named, 2),
+                                           BYTE(img_rule, quorum, QUORUM_MOST + 1),
+                                           BYTE(img_rule, self, SELF_YES + 1),
+                                           BYTE(img_rule, step_up, 2),
                                            {0}};
 static const struct field rule_ref_fields[] = {{F_BELOW, 0, IMG_NONE}, {0}};
 static const struct field slot_fields[] = {RANGE(img_slot, rules, IMG_RULE_REF), {0}};
@@ -137,7 +144,8 @@ static const struct field upstream_fields[] = {STR(img_upstream, host),
                                                RANGE(img_upstream, pins, IMG_STR),
                                                RANGE(img_upstream, allow_private, IMG_STR),
                                                {0}};
-static const struct field approver_fields[] = {STR(img_approver, name), RANGE(img_approver, operators, IMG_STR), {0}};
+static const struct field approver_fields[] = {
+    STR(img_approver, name), RANGE(img_approver, operators, IMG_STR), RANGE(img_approver, groups, IMG_STR), {0}};
 static const struct field pack_fields[] = {STR(img_pack, name),
                                            RANGE(img_pack, hosts, IMG_HOST),
                                            RANGE(img_pack, ops, IMG_OP),
@@ -250,13 +258,15 @@ static bool range_ok(const struct policy *p, const uint8_t *at, uint32_t table)
 static bool field_ok(const struct policy *p, const uint8_t *record, const struct field *f)
 {
     uint32_t v[2] = {0, 0};
-    memcpy(v, record + f->at, f->kind == F_INDEX || f->kind == F_BELOW ? sizeof(v[0]) : sizeof(v));
+    bool one = f->kind == F_INDEX || f->kind == F_BELOW;
+    memcpy(v, record + f->at, f->kind == F_BYTE ? 1 : one ? sizeof(v[0]) : sizeof(v));
     switch (f->kind) {
     case F_STR: return str_ok(p, record + f->at);
     case F_RANGE: return range_ok(p, record + f->at, f->arg);
     case F_ONE: return range_ok(p, record + f->at, f->arg) && v[1] == 1;
     case F_INDEX: return v[0] == IMG_NONE || v[0] < p->n[f->arg];
     case F_BELOW: return v[0] < f->arg;
+    case F_BYTE: return record[f->at] < f->arg;
     case F_END: break;
     }
     return false;

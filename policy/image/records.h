@@ -71,7 +71,9 @@ struct img_rule { /* sorted by id: the lowest index is the lowest id */
     struct img_range limits;  /* IMG_LIMIT */
     struct img_range windows; /* IMG_WINDOW: none is always; else it is in force in any of them */
     uint32_t over;            /* IMG_RULE: the hold that takes what is past a limit; IMG_NONE: it is denied */
-    uint32_t grant_uses, grant_effects, grant_named; /* struct grant_terms */
+    uint8_t grant_uses, grant_effects, grant_named; /* struct grant_terms */
+    uint8_t quorum, self, step_up;                  /* struct approval_terms; 0, 0, 0 of what does not hold */
+    uint8_t unused[6];
     uint64_t grant_within_ms;
 };
 enum { GRANT_USES_MOST = 100, GRANT_WITHIN_MOST = 8 * 3600 * 1000 }; /* of a grant, whatever a rule says */
@@ -116,7 +118,7 @@ struct img_upstream {
 };
 struct img_approver {
     struct img_str name;
-    struct img_range operators; /* IMG_STR */
+    struct img_range operators, groups; /* IMG_STR */
 };
 
 /* Packs. */

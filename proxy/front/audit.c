@@ -45,7 +45,10 @@ void front_note(struct client *c, const char *code)
     front_count(c->front, code);
     if (client_asks(c) && c->state != CLIENT_LEAF)
         return;
-    audit(c->front, new_xid(c->front), begins ? WALK_INTERCEPT : WALK_PARSE, code, tls ? SPAN("https") : SPAN("http"),
+    uint64_t xid = new_xid(c->front);
+    if (client_says_step(c, xid) != 0)
+        return;
+    audit(c->front, xid, begins ? WALK_INTERCEPT : WALK_PARSE, code, tls ? SPAN("https") : SPAN("http"),
           span_of(c->host, c->nhost), c->port);
 }
 

@@ -26,6 +26,17 @@ uint64_t client_new_xid(struct client *c)
     return c->x.xid;
 }
 
+int client_says_step(const struct client *c, uint64_t xid)
+{
+    struct dynbuf *b = NULL;
+    if (c->by.number == 0)
+        return 0;
+    if (c->front->judge == NULL || (b = chan_begin(c->front->judge, M_STEP, xid)) == NULL)
+        return -1;
+    wire_put_step(b, &c->by);
+    return chan_commit(c->front->judge);
+}
+
 struct client *client_of(struct front *f, uint64_t xid)
 {
     if (xid >> FRONT_INSTANCE_SHIFT != f->instance)
@@ -191,6 +202,7 @@ static enum client_state first_state(const struct arrival *a)
     case WAY_HTTP: return CLIENT_PROXY;
     case WAY_SOCKS: return CLIENT_SOCKS;
     case WAY_CAPTURED: return a->header ? CLIENT_FIRST : CLIENT_LOOK;
+    case WAY_STEP: return CLIENT_STEP;
     case WAY_NONE: break;
     }
     return CLIENT_GONE;

@@ -9,6 +9,7 @@
 enum client_state {
     CLIENT_GONE = 0,
     CLIENT_FIRST,     /* captured by the shim, or not: a PROXY header says so */
+    CLIENT_STEP,      /* of a step of its sandbox: a PROXY header says which */
     CLIENT_SOCKS,     /* the SOCKS5 request is awaited */
     CLIENT_LOOK,      /* on its way to somewhere: is it TLS or HTTP? */
     CLIENT_PLAIN,     /* HTTP to somewhere: requests in origin-form */
@@ -50,6 +51,7 @@ struct client {
     char host[HTTP_HOST_MAX + 1];
     size_t nhost;
     uint16_t port;         /* 0: not known */
+    struct wire_step by;   /* which step of a started sandbox it is of; number 0: of none */
     bool named;            /* the host was said before the first byte: SNI and Host must be it */
     struct tls_leaf *leaf; /* CONNECT was answered: for the TLS that may follow */
     bool hello;            /* the client speaks TLS, we do not yet: only an alert would be understood */
@@ -83,6 +85,8 @@ void client_free(struct client *c);   /* closes at once */
 void client_drop(struct client *c);   /* the same, so that the client cannot take what it has for all */
 void client_cut(struct client *c);    /* the same behind what is queued, which the client is given time to read */
 void client_finish(struct client *c); /* flushes, gives time to read, then closes */
+/* To the judge, before what is said of this id: whose it is. -1: it cannot be said. */
+int client_says_step(const struct client *c, uint64_t xid) MUSTCHECK;
 /* walk.c: as far as the input reaches */
 void client_go_on(struct client *c);
 int client_write(struct client *c, struct span s) MUSTCHECK;

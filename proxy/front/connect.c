@@ -21,7 +21,8 @@ bool front_same_identity(const struct client *c, const struct http_head *h, stru
 static int ask_leaf(struct client *c)
 {
     struct front *f = c->front;
-    struct dynbuf *b = f->judge ? chan_begin(f->judge, M_CONNECT, client_new_xid(c)) : NULL;
+    uint64_t xid = f->judge ? client_new_xid(c) : 0;
+    struct dynbuf *b = f->judge && client_says_step(c, xid) == 0 ? chan_begin(f->judge, M_CONNECT, xid) : NULL;
     if (b == NULL)
         return -1;
     c->x.step = WALK_INTERCEPT;

@@ -63,6 +63,8 @@ static void on_rested(void *arg)
 static void let_in(const struct front_door *door, int fd)
 {
     struct arrival a = {.way = WAY_HTTP};
+    if (door->kind == LISTEN_STEPS)
+        a.way = WAY_STEP;
     if (door->kind == LISTEN_CAPTURED_UNIX)
         a = (struct arrival){.way = WAY_CAPTURED, .header = true};
     if (door->kind == LISTEN_CAPTURED) {
@@ -94,7 +96,8 @@ static void on_knock(void *arg, unsigned ready)
 static void add_door(struct front *f, enum listen_kind kind, int fd)
 {
     struct front_door *door = &f->door[f->ndoors];
-    bool known = kind == LISTEN_OWN || kind == LISTEN_CAPTURED || kind == LISTEN_CAPTURED_UNIX;
+    bool known =
+        kind == LISTEN_OWN || kind == LISTEN_CAPTURED || kind == LISTEN_CAPTURED_UNIX || kind == LISTEN_STEPS;
     if (f->ndoors == FRONT_DOORS_MAX || !known) {
         log_error("a listener of kind %d cannot be taken over; one sandbox has at most %d", (int)kind,
                   FRONT_DOORS_MAX);

@@ -116,7 +116,8 @@ static enum walk_next send_request(struct client *c, const struct http_head *h, 
     struct front *f = c->front;
     const struct http_field *why = http_find(h, SPAN("Countersign-Reason"));
     bool declared = has_body(h), here = false;
-    struct dynbuf *b = chan_begin(f->judge, M_REQUEST, client_new_xid(c));
+    uint64_t xid = client_new_xid(c);
+    struct dynbuf *b = client_says_step(c, xid) == 0 ? chan_begin(f->judge, M_REQUEST, xid) : NULL;
     begin(c, h);
     memcpy(c->x.websocket.accept, accept, sizeof(c->x.websocket.accept));
     if (b == NULL)

@@ -9,6 +9,7 @@ static enum walk_step step_of(const struct client *c)
 {
     switch (c->state) {
     case CLIENT_FIRST:
+    case CLIENT_STEP:
     case CLIENT_SOCKS: return WALK_ACCEPT;
     case CLIENT_LOOK: return WALK_INTERCEPT;
     case CLIENT_PLAIN:

@@ -34,6 +34,24 @@ static enum walk_next first(struct client *c, struct http_err *e)
     return WALK_NEXT;
 }
 
+/* The listener of a started sandbox: its first process says which command a connection is of, and no connection is of
+ * none. */
+static enum walk_next step_of(struct client *c, struct http_err *e)
+{
+    struct proxy2 p;
+    size_t used = 0;
+    *e = (struct http_err){400, "bad-proxy-header", "the PROXY header says not which step this is of"};
+    enum proxy2_result got = proxy2_parse(conn_input(c->conn), &p, &used);
+    if (got == PROXY2_MORE)
+        return WALK_WAIT;
+    struct msg_in m = msg_in(p.own);
+    if (got != PROXY2_OK || !p.local || wire_get_step(&m, &c->by) != 0 || msg_end(&m) != 0 || c->by.number == 0)
+        return WALK_FAIL;
+    conn_consume(c->conn, used);
+    client_change(c, CLIENT_PROXY);
+    return WALK_NEXT;
+}
+
 static const char *socks_code(enum socks5_reply why)
 {
     switch (why) {
@@ -74,5 +92,5 @@ static enum walk_next socks(struct client *c)
 
 enum walk_next step_accept(struct client *c, struct http_err *e)
 {
-    return c->state == CLIENT_SOCKS ? socks(c) : first(c, e);
+    return c->state == CLIENT_SOCKS ? socks(c) : c->state == CLIENT_STEP ? step_of(c, e) : first(c, e);
 }

@@ -51,6 +51,7 @@ struct sandbox {
 struct connect {
     struct connect *next;
     uint64_t xid;
+    struct wire_step by;
     char host[HTTP_HOST_MAX + 1];
     size_t nhost;
     uint16_t port;
@@ -73,6 +74,8 @@ struct front {
     size_t nspki, nexchanges, nconnects, nleafs;
     bool held_back;                                                /* not read, because its sandbox has overspent */
     uint64_t refused_since, refused_last, refused_n, refused_more; /* record.c: in this second, from ms; last xid */
+    uint64_t said_of;      /* the id that what it said last of a step was about, and */
+    struct wire_step said; /* which one: what comes next of that id is of it */
     struct connect *connects;
     struct leaf *leafs; /* newest use first */
     uint8_t name_bytes[];

@@ -9,6 +9,8 @@
  *   GET /v1/secrets/NAME/jwk   the public half of a key   200 a JWK (RFC 7517)
  *   POST /v1/credentials/NAME/check                       200 {"ok":...,"why":...}, when it is known
  *   GET /v1/ca             the CA's certificate           200 PEM
+ *   POST /v1/passkeys/NAME     a code with which this person adds one   200 {"code":...}
+ *   DELETE /v1/passkeys/NAME   all of theirs                            204
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,10 +302,39 @@ static void check(struct caller *c, struct span name)
         refuse(c, 503, "Service Unavailable", "too many wait for credentials; try again shortly");
 }
 
+/* ---- who may add a passkey ---- */
+
+static void passkey(struct caller *c, struct span name, bool removes)
+{
+    struct err e = {{0}};
+    char code[ID_TEXT + 1] = "";
+    struct keeper *k = c->keeper;
+    int got = removes ? passkeys_remove(k->passkeys, name, &e)
+                      : passkeys_code(k->passkeys, name, loop_wall(k->loop), code, &e);
+    if (got < 0) {
+        refuse(c, removes ? 500 : 409, removes ? "Internal Server Error" : "Conflict", e.text);
+        return;
+    }
+    keeper_note(k, removes ? "passkeys removed" : "passkey code given", name, c->uid);
+    if (removes) {
+        keeper_tell_passkeys(k);
+        answer(c, 204, "No Content", SPAN_NONE);
+        return;
+    }
+    char json[ID_TEXT + 16];
+    int n = snprintf(json, sizeof(json), "{\"code\":\"%s\"}", code);
+    answer(c, 200, "OK", span_of(json, (size_t)n));
+    explicit_bzero(json, sizeof(json));
+    explicit_bzero(code, sizeof(code));
+}
+
 static void serve(struct caller *c, const struct http_head *h, struct span body)
 {
     static const struct span one = SPAN("/v1/secrets/");
     static const struct span of = SPAN("/v1/credentials/"), asks = SPAN("/check"), shown = SPAN("/jwk");
+    static const struct span keys = SPAN("/v1/passkeys/");
+    struct span person = span_starts(h->path, keys) ? span_from(h->path, keys.n) : SPAN_NONE;
+    bool removes = span_eq(h->method, SPAN("DELETE"));
     struct span name = span_starts(h->path, one) ? span_from(h->path, one.n) : SPAN_NONE;
     struct span cred = span_starts(h->path, of) ? span_from(h->path, of.n) : SPAN_NONE;
     bool checks = cred.n > asks.n && span_eq(span_from(cred, cred.n - asks.n), asks);
@@ -312,6 +343,8 @@ static void serve(struct caller *c, const struct http_head *h, struct span body)
     uint64_t keep_s = 0;
     if ((sets && keep_of(h, &keep_s) != 0) || (!sets && !earlier && h->has_query))
         refuse(c, 400, "Bad Request", "this query is not taken here");
+    else if (person.n && (removes || span_eq(h->method, SPAN("POST"))))
+        passkey(c, person, removes);
     else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/secrets")))
         list(c);
     else if (span_eq(h->method, SPAN("GET")) && span_eq(h->path, SPAN("/v1/ca")))

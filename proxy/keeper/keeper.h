@@ -10,6 +10,7 @@
 #include "proxy/keeper/keep.h"
 #include "proxy/keeper/lease/verify.h"
 #include "proxy/keeper/mint.h"
+#include "proxy/keeper/passkey/passkeys.h"
 #include "proxy/keeper/release.h"
 #include "proxy/keeper/sources/tokens.h"
 #include "proxy/msgs.h"
@@ -19,7 +20,10 @@ struct parked;
 struct keeper {
     struct loop *loop;
     struct role *role;
-    struct chan *judge, *carrier, *ledger, *fetcher;
+    struct chan *judge, *carrier, *ledger, *fetcher, *desk;
+    struct passkeys *passkeys;
+    struct webauthn_site site; /* of the page; spans into the next */
+    char desk_url[512];
     struct keep keep;
     struct sources *sources;
     struct fetches *fetches;
@@ -43,6 +47,10 @@ void keeper_tell_secrets(struct keeper *k);
 void keeper_note(struct keeper *k, const char *act, struct span name, unsigned uid);
 /* An M_RELEASE of the judge's, which came just now or whose value was waited for. */
 void keeper_release(struct keeper *k, uint64_t xid, struct span payload);
+/* passkey/desk.c: the desk's questions; where the page is; whose passkeys there are, to the desk. */
+void keeper_desk(void *arg, struct chan *c, struct frame *f);
+void keeper_site(struct keeper *k, struct span url);
+void keeper_tell_passkeys(struct keeper *k);
 /* swap.c: M_SWAP of the carrier's. */
 void keeper_swap(struct keeper *k, struct frame *f);
 /* door.c: what is not to be looked for any more is forgotten. */

@@ -163,7 +163,7 @@ void keeper_release(struct keeper *k, uint64_t xid, struct span payload)
     ask.path = msg_get_span(&m, 3 * HTTP_TARGET_MAX);
     ask.held = msg_get_bool(&m);
     msg_get_digest(&m, &ask.digest);
-    ask.signature = msg_get_span(&m, RELEASE_SIGNATURE);
+    ask.signature = msg_get_span(&m, RELEASE_SIGNATURE + RELEASE_PROOF_MAX);
     msg_get_digest(&m, &ask.place);
     ask.refused = msg_get_u64(&m);
     msg_get_id(&m, &ask.lease);
@@ -363,6 +363,7 @@ static struct chan **slot_of(struct keeper *k, unsigned peer)
            : peer == ROLE_CARRIER ? &k->carrier
            : peer == ROLE_LEDGER  ? &k->ledger
            : peer == ROLE_FETCHER ? &k->fetcher
+           : peer == ROLE_DESK    ? &k->desk
                                   : NULL;
 }
 
@@ -374,7 +375,11 @@ static void gone(void *arg, struct chan *c)
         releaser_ledger_gone(k->releaser); /* the next one has another key */
     if (c == k->judge)
         parked_drop(k, NULL);
-    chan_free(c == k->judge ? &k->judge : c == k->carrier ? &k->carrier : fetcher ? &k->fetcher : &k->ledger);
+    chan_free(c == k->judge     ? &k->judge
+              : c == k->carrier ? &k->carrier
+              : c == k->desk    ? &k->desk
+              : fetcher         ? &k->fetcher
+                                : &k->ledger);
     if (!fetcher)
         return;
     fetches_lost(k->fetches);
@@ -386,7 +391,8 @@ static void on_peer(void *arg, unsigned peer, uint64_t instance, struct span inf
     static const struct chan_ops ops[ROLE_COUNT] = {[ROLE_JUDGE] = {from_judge, gone},
                                                     [ROLE_CARRIER] = {from_carrier, gone},
                                                     [ROLE_LEDGER] = {from_ledger, gone},
-                                                    [ROLE_FETCHER] = {from_fetcher, gone}};
+                                                    [ROLE_FETCHER] = {from_fetcher, gone},
+                                                    [ROLE_DESK] = {keeper_desk, gone}};
     struct keeper *k = arg;
     struct chan **slot = slot_of(k, peer);
     if (slot == NULL) {
@@ -396,6 +402,8 @@ static void on_peer(void *arg, unsigned peer, uint64_t instance, struct span inf
     if (*slot != NULL)
         gone(k, *slot);
     *slot = chan_new(k->loop, fd, &ops[peer], k);
+    if (peer == ROLE_DESK)
+        keeper_tell_passkeys(k);
     if (peer != ROLE_LEDGER || k->ledger == NULL)
         return;
     struct secret *key = keep_data_key(&k->keep);
@@ -472,6 +480,8 @@ static void on_config(void *arg, struct span key, struct span value)
         log_die("owner_uid is not a number");
     if (span_eq(key, SPAN("master_key")) && (k->master_from = master_from(value)) == SOURCE_NONE)
         log_die("the master key is where this keeper does not look");
+    if (span_eq(key, SPAN("desk_url")))
+        keeper_site(k, value);
 }
 
 static void open_keep(struct keeper *k)
@@ -484,6 +494,8 @@ static void open_keep(struct keeper *k)
     if (keep_open(&k->keep, k->dir, master, (int64_t)time(NULL), &e) != 0)
         log_die("%s", e.text);
     secret_free(&master);
+    if ((k->passkeys = passkeys_open(k->dir, k->keep.master, &k->site, &e)) == NULL)
+        log_die("%s", e.text);
 }
 
 static void say_ca(struct keeper *k)
@@ -523,6 +535,8 @@ int main(void)
     sources_fetches(k->sources, k->fetches);
     k->tokens = tokens_new();
     k->releaser = releaser_new(k->sources, k->fetches, k->tokens);
+    if (k->releaser != NULL)
+        releaser_passkeys(k->releaser, k->passkeys);
     k->lease_root = lease_root(k->keep.master);
     k->lease_keys = signer_new();
     if (k->lease_keys == NULL || k->releaser == NULL || k->mint == NULL || k->fetches == NULL ||

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "proxy/identity.h"
+#include "proxy/keeper/passkey/passkeys.h"
 #include "proxy/keeper/signer/hmac.h"
 #include "proxy/keeper/sources/fetch.h"
 #include "proxy/keeper/sources/tokens.h"
@@ -17,6 +18,7 @@ struct releaser {
     struct signer *signer;
     const struct policy *policy;
     EVP_PKEY *ledger;
+    struct passkeys *passkeys;
     uint64_t once[RELEASE_ONCE];
     size_t at;
 };
@@ -83,16 +85,44 @@ static bool signed_by_ledger(const struct releaser *r, const struct release_ask 
 {
     struct dynbuf b;
     bool ok = false;
-    if (r->ledger == NULL || a->signature.n != RELEASE_SIGNATURE)
+    if (r->ledger == NULL || a->signature.n < RELEASE_SIGNATURE)
         return false;
-    dynbuf_init(&b, 4096);
+    dynbuf_init(&b, 4096 + RELEASE_PROOF_MAX);
     wire_release_statement(&b, a->xid, a->credential, a->host, a->port, &a->digest);
+    dynbuf_add(&b, span_from(a->signature, RELEASE_SIGNATURE)); /* what comes with it, it covers too */
     EVP_MD_CTX *c = EVP_MD_CTX_new();
     if (dynbuf_ok(&b) && c != NULL && EVP_DigestVerifyInit(c, NULL, NULL, NULL, r->ledger) == 1)
-        ok = EVP_DigestVerify(c, a->signature.p, a->signature.n, b.p, b.n) == 1;
+        ok = EVP_DigestVerify(c, a->signature.p, RELEASE_SIGNATURE, b.p, b.n) == 1;
     EVP_MD_CTX_free(c);
     dynbuf_free(&b);
     return ok;
+}
+
+void releaser_passkeys(struct releaser *r, struct passkeys *p)
+{
+    r->passkeys = p;
+}
+
+/* Behind the signature of what needs passkeys (wire_proof): so many people, each once, each with a passkey of their
+ * own that signed over the facts of this very ticket. Whoever says yes in another's name has not that. */
+static bool proven(const struct releaser *r, const struct release_ask *a, struct err *e)
+{
+    struct msg_in m = msg_in(span_from(a->signature, RELEASE_SIGNATURE));
+    struct span name[RELEASE_QUORUM], whose;
+    struct digest facts;
+    if (m.rest.n == 0)
+        return true;
+    size_t quorum = msg_get_u8(&m), n = msg_get_u8(&m);
+    msg_get_digest(&m, &facts);
+    bool ok = r->passkeys != NULL && quorum > 0 && n >= quorum && n <= RELEASE_QUORUM;
+    for (size_t i = 0; ok && i < n; i++) {
+        name[i] = msg_get_span(&m, PASSKEYS_NAME);
+        struct span proof = msg_get_span(&m, PASSKEYS_PROOF_MAX);
+        ok = !m.bad && name[i].n > 0 && passkeys_check(r->passkeys, name[i], &facts, proof, true, &whose, e) == 0;
+        for (size_t k = 0; ok && k < i; k++)
+            ok = !span_eq(name[k], name[i]);
+    }
+    return ok && msg_end(&m) == 0;
 }
 
 static bool served_before(const struct releaser *r, uint64_t xid)
@@ -214,9 +244,26 @@ static bool wire_may_be_open(const struct policy *p, const struct release_ask *a
     return ok;
 }
 
-static int check(struct releaser *r, const struct release_ask *a, struct credential *c, struct release *out)
+static int check_word(struct releaser *r, const struct release_ask *a, struct release *out)
 {
     static const struct digest none;
+    struct err why = {"too few of them"};
+    if (!a->held)
+        return 0;
+    if (memcmp(&a->digest, &none, sizeof(none)) == 0 || !signed_by_ledger(r, a))
+        return refuse(out, "approval-not-proven",
+                      "the ledger's word that this request was approved is missing or false");
+    if (!proven(r, a, &why)) {
+        out->code = "approval-not-proven";
+        return err_set(&out->why, "the passkeys that it needs have not signed it: %s", why.text);
+    }
+    if (served_before(r, a->xid))
+        return refuse(out, "approval-not-proven", "this exchange was given its credential already");
+    return 0;
+}
+
+static int check(struct releaser *r, const struct release_ask *a, struct credential *c, struct release *out)
+{
     int i = find(r->policy, a->credential, c);
     if (i < 0)
         return refuse(out, "credential-unavailable", "the policy names no such credential");
@@ -226,14 +273,7 @@ static int check(struct releaser *r, const struct release_ask *a, struct credent
         return refuse(out, "credential-not-for-host", "a client certificate goes over https only");
     if (!wire_may_be_open(r->policy, a))
         return refuse(out, "credential-not-for-host", "the credential would travel in clear text");
-    if (!a->held)
-        return 0;
-    if (memcmp(&a->digest, &none, sizeof(none)) == 0 || !signed_by_ledger(r, a))
-        return refuse(out, "approval-not-proven",
-                      "the ledger's word that this request was approved is missing or false");
-    if (served_before(r, a->xid))
-        return refuse(out, "approval-not-proven", "this exchange was given its credential already");
-    return 0;
+    return check_word(r, a, out);
 }
 
 /* What goes into the request: the value in its field, or a signature made with it. */
@@ -331,7 +371,9 @@ enum release_answer releaser_ask(struct releaser *r, const struct release_ask *a
         (void)refuse(out, "credential-unavailable", "no policy is in force yet");
     else if (!means_the_same(r, a))
         (void)refuse(out, "policy-changed", "the policy has just redefined what may go there; repeat the request");
-    if (out->code != NULL || (a->credential.n && check(r, a, &c, out) != 0))
+    bool proof = a->signature.n > RELEASE_SIGNATURE;
+    if (out->code != NULL || (a->credential.n && check(r, a, &c, out) != 0) ||
+        (a->credential.n == 0 && proof && check_word(r, a, out) != 0))
         return RELEASE_REFUSED;
     if (a->credential.n)
         answer = render(r, a, &c, out);
@@ -343,7 +385,7 @@ enum release_answer releaser_ask(struct releaser *r, const struct release_ask *a
         signature_clear(&out->signature);
         return RELEASE_REFUSED;
     }
-    if (a->held && a->credential.n) {
+    if (a->held && (a->credential.n || proof)) {
         r->once[r->at] = a->xid;
         r->at = (r->at + 1) % RELEASE_ONCE;
     }

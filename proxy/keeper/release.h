@@ -23,6 +23,8 @@ enum {
     RELEASE_ONCE = 4096, /* exchanges remembered, so that none is served twice */
     RELEASE_SIGNATURE = 64,
     RELEASE_KEY = 32,
+    RELEASE_QUORUM = 8, /* people whose passkeys may be asked for */
+    RELEASE_PROOF_MAX = 64 * 1024,
 };
 
 struct release_ask {
@@ -71,6 +73,9 @@ int releaser_ledger_key(struct releaser *r, struct span key) MUSTCHECK;
 void releaser_ledger_gone(struct releaser *r);
 /* Zero refuses, with code and why. RELEASE_LATER: ask the same once more when out->wait is answered. release_clear
  * frees it after any of them. */
+/* Whose are asked where the ledger's word has a proof with it (release_proof). */
+struct passkeys;
+void releaser_passkeys(struct releaser *r, struct passkeys *p);
 enum release_answer { RELEASE_REFUSED = 0, RELEASE_GIVEN, RELEASE_LATER };
 enum release_answer releaser_ask(struct releaser *r, const struct release_ask *ask, struct release *out) MUSTCHECK;
 void release_clear(struct release *out);

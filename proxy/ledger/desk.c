@@ -10,20 +10,23 @@ static int decide(struct ledger *l, struct frame *f)
     static const struct span fail = {(const uint8_t *)"\0\0", 2};
     struct msg_in m = msg_in(f->payload);
     struct id id;
-    struct digest shown;
+    struct store_decision d = {.what = DECIDE_NONE};
     enum decided result = DECIDED_STORE;
     uint8_t state = TICKET_NONE;
     msg_get_id(&m, &id);
     uint8_t what = msg_get_u8(&m);
-    struct span by = msg_get_span(&m, NAME_MAX_BYTES), channel = msg_get_span(&m, NAME_MAX_BYTES);
-    struct span reason = msg_get_span(&m, WORDS_MAX);
-    msg_get_digest(&m, &shown);
-    struct store_grant grant = {.uses = msg_get_u32(&m)};
-    grant.for_ms = msg_get_u64(&m);
+    d.what = what <= DECIDE_CANCEL ? (enum decide)what : DECIDE_NONE;
+    d.by = msg_get_span(&m, NAME_MAX_BYTES);
+    d.channel = msg_get_span(&m, NAME_MAX_BYTES);
+    d.how = msg_get_span(&m, NAME_MAX_BYTES);
+    d.reason = msg_get_span(&m, WORDS_MAX);
+    msg_get_digest(&m, &d.shown);
+    msg_get_digest(&m, &d.facts);
+    d.passkey = msg_get_span(&m, WORDS_MAX);
+    d.grant.uses = msg_get_u32(&m);
+    d.grant.for_ms = msg_get_u64(&m);
     int bad = msg_end(&m);
-    if (bad == 0 && !l->lost &&
-        store_decide(l->store, &id, what <= DECIDE_CANCEL ? (enum decide)what : DECIDE_NONE, by, channel, reason,
-                     &shown, &grant, &result, &state) != 0)
+    if (bad == 0 && !l->lost && store_decide(l->store, &id, &d, &result, &state) != 0)
         result = DECIDED_STORE;
     struct dynbuf *b = ledger_scratch(l);
     msg_put_u8(b, (uint8_t)result);
@@ -170,6 +173,24 @@ static int token_put(struct ledger *l, struct frame *f, enum role_id from)
     return bad;
 }
 
+static int operator_put(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    const char *why = "the message cannot be understood";
+    uint8_t what = msg_get_u8(&m);
+    struct store_operator o = {.what = what <= OPERATOR_REMOVE ? (enum operator_act)what : OPERATOR_NONE};
+    o.by = msg_get_span(&m, NAME_MAX_BYTES);
+    o.name = msg_get_span(&m, NAME_MAX_BYTES);
+    o.uid = msg_get_span(&m, NAME_MAX_BYTES);
+    o.groups = msg_get_span(&m, WORDS_MAX);
+    o.password = msg_get_span(&m, WORDS_MAX);
+    int bad = msg_end(&m);
+    if (bad == 0 && (l->lost || store_operator_put(l->store, &o, &why) != 0))
+        why = "the store cannot be written to";
+    sandbox_done(l, f->id, from, why);
+    return bad;
+}
+
 static int key_remove(struct ledger *l, struct frame *f, enum role_id from)
 {
     struct msg_in m = msg_in(f->payload);
@@ -188,6 +209,8 @@ static int note(struct ledger *l, struct frame *f, enum role_id from)
     struct span kind = msg_get_span(&m, NAME_MAX_BYTES), json = msg_get_span(&m, NOTE_MAX);
     if (msg_end(&m) != 0)
         return -1;
+    /* It comes beside what the warden asks for, which is not to wait for a transaction of its own. */
+    l->patient = from == ROLE_DESK && span_starts(kind, SPAN("sandbox-"));
     if (!l->lost && store_note(l->store, span_str(role_name(from)), kind, json) != 0)
         log_debug("a note waits for the store");
     else if (!l->lost && from == ROLE_PARENT && span_eq(kind, SPAN("policy")) &&
@@ -277,6 +300,7 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_FREEZE: return from == ROLE_DESK ? freeze(l, f) : -1;
     case M_SANDBOX_TOKEN: return from == ROLE_DESK ? sandbox_token(l, f, from) : -1;
     case M_TOKEN_PUT: return from == ROLE_DESK ? token_put(l, f, from) : -1;
+    case M_OPERATOR_PUT: return from == ROLE_DESK ? operator_put(l, f, from) : -1;
     case M_KEY_RM: return from == ROLE_DESK ? key_remove(l, f, from) : -1;
     case M_LEASE_ISSUE:
     case M_LEASE_NARROW:

@@ -3,7 +3,7 @@
 #include "common/memfd.h"
 #include "proxy/ledger/ledger.h"
 
-enum { WHY_MAX = 4096, NAME_MAX_BYTES = 256 };
+enum { WHY_MAX = 4096, NAME_MAX_BYTES = 256, PROOF_MAX = 64 * 1024 };
 
 static const struct span fail_no = {(const uint8_t *)"\0", 1};      /* false */
 static const struct span fail_claim = {(const uint8_t *)"\0\0", 2}; /* false, no state */
@@ -60,16 +60,20 @@ static int ticket_open(struct ledger *l, struct frame *f)
 }
 
 static void put_claimed(struct ledger *l, const struct store_claim *c, const struct digest *d,
-                        const struct store_bytes *request)
+                        const struct store_bytes *request, struct span proof)
 {
+    struct dynbuf word;
     uint8_t signature[SIGN_BYTES];
     struct dynbuf *b = ledger_scratch(l);
     msg_put_u8(b, true);
     msg_put_u8(b, TICKET_EXECUTING);
     msg_put_digest(b, d);
-    if (signer_release(l->signer, c->xid, c->credential, c->host, c->port, d, signature) != 0)
+    dynbuf_init(&word, SIGN_BYTES + PROOF_MAX);
+    if (signer_release(l->signer, c->xid, c->credential, c->host, c->port, d, proof, signature) != 0 ||
+        dynbuf_add(&word, span_of(signature, sizeof(signature))) != 0 || dynbuf_add(&word, proof) != 0)
         b->failed = true;
-    msg_put_span(b, span_of(signature, sizeof(signature)));
+    msg_put_span(b, dynbuf_span(&word));
+    dynbuf_free(&word);
     dynbuf_add(b, request->head);
     int fd = ledger_put_body(b, dynbuf_span(&request->body));
     if (fd == -2)
@@ -83,6 +87,7 @@ static int claim(struct ledger *l, struct frame *f)
     struct store_claim c = {.xid = f->id};
     struct store_bytes request = {.head = SPAN_NONE};
     struct digest d;
+    struct dynbuf proof;
     bool ok = false;
     uint8_t state = TICKET_NONE;
     msg_get_id(&m, &c.ticket);
@@ -92,18 +97,23 @@ static int claim(struct ledger *l, struct frame *f)
     msg_get_digest(&m, &c.policy);
     c.rule = msg_get_span(&m, NAME_MAX_BYTES);
     msg_get_digest(&m, &c.terms);
-    int bad = msg_end(&m);
+    int bad = wire_get_step(&m, &c.by);
+    msg_get_id(&m, &c.lease);
+    bad |= msg_end(&m);
     dynbuf_init(&request.body, STORE_BODY_MAX + 1);
+    dynbuf_init(&proof, PROOF_MAX);
+    c.proof = &proof;
     if (bad == 0 && !l->lost && store_claim(l->store, &c, &ok, &state, &d, &request) != 0)
         ok = false;
     if (ok) {
-        put_claimed(l, &c, &d, &request);
+        put_claimed(l, &c, &d, &request, dynbuf_span(&proof));
     } else {
         struct dynbuf *b = ledger_scratch(l);
         msg_put_u8(b, false);
         msg_put_u8(b, state);
         ledger_reply(l, TO_JUDGE, M_CLAIMED, f->id, -1, &fail_claim);
     }
+    dynbuf_free(&proof);
     dynbuf_free(&request.body);
     return bad;
 }

@@ -37,6 +37,7 @@ static int end(struct ledger *l, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     struct wire_run_end e;
     struct id run;
+    l->patient = true; /* who waits for the command hears of its end from the warden */
     msg_get_id(&m, &run);
     int bad = wire_get_run_end(&m, &e) != 0 || msg_end(&m) != 0 ? -1 : 0;
     if (bad == 0 && !l->lost && store_run_end(l->store, &run, &e) != 0)
@@ -52,6 +53,7 @@ static int life(struct ledger *l, struct frame *f)
     struct span json = msg_get_span(&m, NOTE_MOST);
     if (msg_end(&m) != 0)
         return -1;
+    l->patient = true;
     if (!l->lost && store_run_life(l->store, kind, sandbox, generation, json) != 0)
         log_debug("what became of a sandbox waits for the store");
     return 0;

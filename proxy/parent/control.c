@@ -168,6 +168,7 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_JOB:
     case M_JOB_END: return r == ROLE_FETCHER;
     case M_BOX:
+    case M_BOX_CLAIMED:
     case M_BOX_PAUSE:
     case M_BOX_METER:
     case M_BOX_IMAGE:
@@ -224,6 +225,7 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_JOB: parent_job_start(p, c, f); break;
     case M_JOB_END: parent_job_end(p, f); break;
     case M_BOX: parent_box_start(p, f); break;
+    case M_BOX_CLAIMED: parent_box_claimed(p, f); break;
     case M_BOX_END: parent_box_end(p, f); break;
     case M_BOX_PAUSE: parent_box_pause(p, f); break;
     case M_BOX_METER: parent_boxes_meter(p, f); break;

@@ -93,6 +93,13 @@ static int can_open(const char *path, const struct config_listener *c, struct er
     return 0;
 }
 
+static int desk_files_ok(const struct config *c, struct err *e)
+{
+    static struct config_listener as;
+    snprintf(as.name, sizeof(as.name), "desk");
+    return can_open(c->desk_certificate, &as, e) != 0 || can_open(c->desk_key, &as, e) != 0 ? -1 : 0;
+}
+
 int parent_files_ok(const struct config_listener *c, struct err *e)
 {
     bool bad = can_open(c->certificate, c, e) != 0 || can_open(c->key, c, e) != 0 || can_open(c->clients, c, e) != 0;
@@ -128,7 +135,7 @@ int parent_bind(struct parent *p, struct err *e)
     for (size_t i = 0; i < c->nlisteners; i++)
         if (bind_one(p, &c->listener[i], e) != 0)
             return -1;
-    if (bind_tcp(p, c->desk_address, LISTEN_DESK, ROLE_DESK, "desk", e) == NULL ||
+    if (desk_files_ok(c, e) != 0 || bind_tcp(p, c->desk_address, LISTEN_DESK, ROLE_DESK, "desk", e) == NULL ||
         bind_unix(p, "control.sock", LISTEN_CONTROL, ROLE_DESK, e) != 0 ||
         bind_unix(p, "keeper.sock", LISTEN_SECRETS, ROLE_KEEPER, e) != 0 ||
         (c->dock_address[0] != '\0' && bind_tcp(p, c->dock_address, LISTEN_DOCK, ROLE_DOCK, "e2b", e) == NULL))
@@ -175,11 +182,26 @@ static int open_files(const struct config_listener *c, int fd[CHAN_FDS_MAX], uns
     return 0;
 }
 
+/* Those of the page. */
+static int open_desk(const struct config *c, const struct listener *l, int fd[CHAN_FDS_MAX], unsigned *n)
+{
+    const char *const file[] = {c->desk_certificate, c->desk_key};
+    for (size_t i = 0; l->kind == LISTEN_DESK && i < 2 && *file[i]; i++) {
+        fd[*n] = open(file[i], O_RDONLY | O_CLOEXEC);
+        if (fd[*n] < 0) {
+            log_error("the page is not opened: cannot open %s: %s", file[i], strerror(errno));
+            return -1;
+        }
+        ++*n;
+    }
+    return 0;
+}
+
 static void give(struct child *c, const struct listener *l)
 {
     int fd[CHAN_FDS_MAX] = {l->fd, l->fd2};
     unsigned n = l->fd2 >= 0 ? 2 : 1, given = n;
-    bool ok = c->role != ROLE_LOBBY || open_files(l->conf, fd, &n) == 0;
+    bool ok = c->role == ROLE_LOBBY ? open_files(l->conf, fd, &n) == 0 : open_desk(c->parent->config, l, fd, &n) == 0;
     struct dynbuf *b = ok ? chan_begin(c->chan, M_LISTEN, 0) : NULL;
     if (b != NULL) {
         msg_put_u8(b, (uint8_t)l->kind);

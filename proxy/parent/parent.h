@@ -13,9 +13,10 @@
 #include "proxy/parent/listeners.h"
 #include "proxy/parent/in_force.h"
 #include "proxy/parent/observe/observe.h"
+#include "proxy/parent/programs/has.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 512 };
+enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 640 };
 /* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
 enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 16 /* checkpoints at once */ };
 
@@ -30,6 +31,7 @@ struct running_box {
     int pid;
     uint64_t id, generation, lane; /* lane: 1, it has a listener of its own (programs/lanes.c) */
     char name[64];
+    struct box_has has;
     struct cgroup cgroup;
     int image; /* the folder of its image, held for it: its descriptor plus one; 0: the machine's own files */
     enum pause_way way; /* of its being paused; until it is, so many looks are left */
@@ -116,33 +118,30 @@ struct child *parent_child(struct parent *p, enum role_id role, uint64_t instanc
 /* spawn.c: fork, exec, configure; links it with its peers and gives it what is its own. A keeper whose master key is
  * waited for, or cannot be had, is not started yet: that is no failure here (secrets/master.c). */
 int parent_spawn(struct parent *p, struct child *c) MUSTCHECK;
-/* A program beside ours, `countersign-NAME`, with fd as its descriptor 3, only this environment, and in this cgroup
- * (NULL: in ours). Its pid, or -1. */
+/* `countersign-NAME` beside ours, with fd as its descriptor 3, only this environment, and in this cgroup (NULL: in
+ * ours). Its pid, or -1. */
 int parent_execute(struct parent *p, const char *name, int fd, char *const envp[],
                    const struct cgroup *into) MUSTCHECK;
-/* The same, in the folder dir (-1: where we are). */
-int parent_execute_in(struct parent *p, int dir, const char *name, int fd, char *const envp[],
+int parent_execute_in(struct parent *p, int dir /* -1: where we are */, const char *name, int fd, char *const envp[],
                       const struct cgroup *into) MUSTCHECK;
-/* programs/jobs.c: what the fetcher asks for; a job that died: was it one? All, when the fetcher or the gateway ends.
- */
+/* programs/jobs.c: what the fetcher asks for; a job that died: was it one? All, when fetcher or gateway ends. */
 void parent_job_start(struct parent *p, struct child *fetcher, struct frame *f);
 void parent_job_end(struct parent *p, struct frame *f);
 bool parent_job_died(struct parent *p, int pid);
 void parent_jobs_end(struct parent *p);
-/* programs/boxes.c: what the warden asks for; a sandbox that died: was it one? All, when the warden or the gateway
- * ends; what an earlier gateway on this state directory left behind. */
+/* programs/boxes.c: what the warden asks for; a sandbox that died: was it one? All, when warden or gateway ends; what
+ * an earlier gateway on this state directory left behind. */
 void parent_box_start(struct parent *p, struct frame *f);
 void parent_box_end(struct parent *p, struct frame *f);
+void parent_box_claimed(struct parent *p, struct frame *f);
 bool parent_box_died(struct parent *p, int pid);
 void parent_boxes_end(struct parent *p, const char *why);
 void parent_boxes_sweep(const struct parent *p);
-/* programs/pause.c: one of them is to stand still, or goes on. */
 void parent_box_pause(struct parent *p, struct frame *f);
-/* programs/images.c: which image a name means. The folder of one that a sandbox is to have, as M_BOX names it: held
- * from now on, or 0 of the machine's own; its path for who starts it. Why not, or NULL. */
+/* programs/images.c: which image a name means. The folder of one, as M_BOX names it: held from now on, or 0 of the
+ * machine's own; its path for who starts it. Why not, or NULL. */
 void parent_image_find(struct parent *p, struct frame *f);
 const char *parent_image_hold(struct parent *p, struct span digest, int *held, char *path, size_t room);
-/* programs/meter.c: what they use. */
 void parent_boxes_meter(struct parent *p, struct frame *f);
 struct child *parent_child_new(struct parent *p, enum role_id role, const char *info);
 void parent_child_free(struct parent *p, struct child **c);
@@ -165,9 +164,10 @@ void parent_link_lost(struct parent *p, struct child *c, struct frame *f);
 int parent_look_after(struct parent *p) MUSTCHECK;
 /* An answer to M_SYNC: was it asked for that? */
 bool parent_sign_of_life(struct child *c, uint64_t sync);
-/* settings.c: M_CONFIG of each role; to the desk, all kinds of tasks that there are. */
+/* settings.c: M_CONFIG of each role; to the desk, all kinds of tasks that there are; to the warden, its pool. */
 void parent_configure(struct parent *p, struct child *c);
 void parent_give_tasks(const struct parent *p, struct child *desk);
+void parent_give_pool(const struct parent *p, struct child *warden);
 /* fronts.c */
 void parent_handover(struct parent *p, struct frame *f);
 void parent_front_idle(struct parent *p, struct child *c, struct frame *f);

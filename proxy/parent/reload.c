@@ -49,8 +49,13 @@ static void differences(struct config *old, struct config *new, char list[PARENT
     needs(list, strcmp(old->dns_servers, new->dns_servers) != 0, "dns");
     needs(list, doors, "listeners");
     needs(list, advertise, "advertise");
-    needs(list, strcmp(old->desk_address, new->desk_address) != 0, "desk");
-    needs(list, strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0,
+    needs(list,
+          strcmp(old->desk_address, new->desk_address) != 0 || strcmp(old->desk_name, new->desk_name) != 0 ||
+              strcmp(old->desk_certificate, new->desk_certificate) != 0 || strcmp(old->desk_key, new->desk_key) != 0,
+          "desk");
+    needs(list,
+          strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0 ||
+              strcmp(old->dock_mounts, new->dock_mounts) != 0,
           "e2b");
     needs(list,
           old->inline_wait_ms != new->inline_wait_ms || old->expires_ms != new->expires_ms ||
@@ -82,7 +87,7 @@ static void take_listeners(struct config *old, struct config *new)
     }
 }
 
-/* Those of before go with `new`. */
+/* Those of before go with `new`; what sandboxes have of mounts and devices stays theirs until they end. */
 static void take_tasks(struct config *old, struct config *new)
 {
     for (size_t i = 0; i < TASKS_MAX; i++) {
@@ -91,6 +96,12 @@ static void take_tasks(struct config *old, struct config *new)
         new->task[i] = before;
     }
     old->ntasks = new->ntasks;
+    memcpy(old->mount, new->mount, sizeof(old->mount));
+    memcpy(old->pool, new->pool, sizeof(old->pool));
+    old->nmounts = new->nmounts;
+    old->npools = new->npools;
+    memcpy(old->ready, new->ready, sizeof(old->ready));
+    old->nready = new->nready;
 }
 
 static int may_read(const char *path, const char *key, struct err *e)
@@ -155,13 +166,15 @@ static void tell(struct parent *p)
 {
     struct child *lobby = parent_child(p, ROLE_LOBBY, 0), *ledger = parent_child(p, ROLE_LEDGER, 0);
     struct child *carrier = parent_child(p, ROLE_CARRIER, 0), *fetcher = parent_child(p, ROLE_FETCHER, 0);
-    struct child *desk = parent_child(p, ROLE_DESK, 0);
+    struct child *desk = parent_child(p, ROLE_DESK, 0), *warden = parent_child(p, ROLE_WARDEN, 0);
     for (struct child *c = p->children; c != NULL; c = c->next)
         parent_send_image(p, c);
     if (ledger != NULL && ledger->chan != NULL)
         parent_say_sandboxes(p, ledger);
     if (desk != NULL)
         parent_give_tasks(p, desk);
+    if (warden != NULL)
+        parent_give_pool(p, warden);
     if (carrier != NULL && carrier->chan != NULL)
         give_trust(p, carrier);
     if (fetcher != NULL && fetcher->chan != NULL)

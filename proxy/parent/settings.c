@@ -53,14 +53,32 @@ static void own(struct settings *s, const struct parent *p)
     text(s, "own", all);
 }
 
+/* As browsers go to it. */
+static void desk_url(const struct config *c, const struct listener *l, char *url, size_t cap)
+{
+    const char *port = strrchr(l->path, ':');
+    if (c->desk_name[0] == '\0')
+        snprintf(url, cap, "http://%s", l->path);
+    else
+        snprintf(url, cap, "https://%s%s", c->desk_name,
+                 strchr(c->desk_name, ':') || port == NULL || strcmp(port, ":443") == 0 ? "" : port);
+}
+
+/* Where the page is: what it answers to, and what passkeys are for. */
+static void page(struct settings *s, const struct parent *p)
+{
+    char url[CONFIG_PATH + 16] = "";
+    for (size_t i = 0; i < p->nlisteners; i++)
+        if (p->listeners[i].kind == LISTEN_DESK)
+            desk_url(p->config, &p->listeners[i], url, sizeof(url));
+    text(s, "desk_url", url);
+}
+
 static void desk(struct settings *s, const struct parent *p)
 {
     const struct config *c = p->config;
     char url[CONFIG_PATH + 16] = "", why[480] = "";
-    for (size_t i = 0; i < p->nlisteners; i++)
-        if (p->listeners[i].kind == LISTEN_DESK)
-            snprintf(url, sizeof(url), "http://%s", p->listeners[i].path);
-    text(s, "desk_url", url);
+    page(s, p);
     bool http = parent_token_url(p, LISTEN_HTTP, url, sizeof(url), why, sizeof(why));
     bool told = url[0] != '\0';
     text(s, "proxy_url", url);
@@ -91,6 +109,28 @@ void parent_give_tasks(const struct parent *p, struct child *desk)
             log_error("cannot tell the desk of a kind of task");
 }
 
+/* What is not said is as of any sandbox that is started: that the warden knows. */
+void parent_give_pool(const struct parent *p, struct child *warden)
+{
+    const struct config *c = p->config;
+    struct dynbuf *b = warden->chan != NULL ? chan_begin(warden->chan, M_POOL, 0) : NULL;
+    if (b == NULL)
+        return;
+    msg_put_u8(b, geteuid() == 0); /* limits: strict is root's default */
+    msg_put_u16(b, (uint16_t)c->nready);
+    for (size_t i = 0; i < c->nready; i++) {
+        const struct config_ready *r = &c->ready[i];
+        msg_put_span(b, span_str(r->image));
+        msg_put_u16(b, (uint16_t)r->size);
+        msg_put_u64(b, r->memory);
+        msg_put_u64(b, r->pids);
+        msg_put_u64(b, r->cpu_percent);
+        msg_put_u64(b, r->disk);
+        msg_put_u64(b, r->files);
+    }
+    (void)chan_commit(warden->chan);
+}
+
 void parent_configure(struct parent *p, struct child *c)
 {
     const struct config *conf = p->config;
@@ -119,8 +159,10 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "mode", conf->shadow ? "shadow" : "enforce");
     if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
         desk(&s, p);
-    if (c->role == ROLE_DESK)
+    if (c->role == ROLE_DESK) {
         text(&s, "dock_lanes", conf->dock_lanes);
+        text(&s, "dock_mounts", conf->dock_mounts);
+    }
     if (c->role == ROLE_CARRIER || c->role == ROLE_FETCHER) {
         text(&s, "roots", conf->roots);
         text(&s, "crl", conf->crl);
@@ -134,6 +176,8 @@ void parent_configure(struct parent *p, struct child *c)
         number(&s, "instance", c->instance);
         number(&s, "connections_max", conf->connections_max);
     }
+    if (c->role == ROLE_KEEPER)
+        page(&s, p);
     if (c->role == ROLE_KEEPER && conf->master.from != SOURCE_NONE)
         text(&s, "master_key", policy_source_name(conf->master.from));
     const int fds[] = {p->keeper_dir, p->master.fd};

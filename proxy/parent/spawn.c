@@ -160,6 +160,8 @@ int parent_spawn(struct parent *p, struct child *c)
         parent_say_sandboxes(p, c);
     if (c->role == ROLE_DESK)
         parent_give_tasks(p, c);
+    if (c->role == ROLE_WARDEN)
+        parent_give_pool(p, c);
     parent_link_all(p, c);
     parent_give_listeners(p, c);
     bad = 0;

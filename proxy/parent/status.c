@@ -147,16 +147,19 @@ static void put_roles(const struct parent *p, struct jsonw *w)
 
 static void put_boxes(const struct parent *p, struct jsonw *w)
 {
-    uint64_t started = 0, paused = 0;
+    uint64_t started = 0, paused = 0, waiting = 0;
 
     for (size_t i = 0; i < BOXES_MAX; i++)
         if (p->boxes[i].pid > 0) {
-            started++;
+            bool waits = p->boxes[i].name[0] == '\0';
+            waiting += waits;
+            started += !waits;
             paused += p->boxes[i].way != PAUSE_NONE && p->boxes[i].looks == 0;
         }
     jsonw_kv_object(w, "sandboxes");
     jsonw_kv_u64(w, "started", started);
     jsonw_kv_u64(w, "paused", paused);
+    jsonw_kv_u64(w, "waiting", waiting);
     jsonw_end_object(w);
 }
 

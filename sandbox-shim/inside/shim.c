@@ -240,6 +240,7 @@ static void descriptors_close(const struct shim *s)
  * the descriptor, which nobody else has. */
 static void lane_open(struct shim *s)
 {
+    static struct steps steps;
     static char path[64];
     struct rlimit files;
 
@@ -247,6 +248,8 @@ static void lane_open(struct shim *s)
     s->doors.socket = path;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / LANE_PART < s->doors.most)
         s->doors.most = files.rlim_cur / LANE_PART;
+    steps_begin(&steps, &s->listen);
+    s->doors.steps = &steps;
     doors_open(&s->doors, &s->listen);
 }
 

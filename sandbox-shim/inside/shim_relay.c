@@ -20,6 +20,12 @@ static const char unreachable[] = "HTTP/1.1 503 The gateway outside this sandbox
                                   "The gateway outside this sandbox cannot be reached. Nothing was sent. "
                                   "Try again once it runs.\n";
 
+static const char nobodys[] =
+    "HTTP/1.1 403 Which command sends this is not known\r\n"
+    "Content-Type: text/plain\r\nConnection: close\r\n\r\n"
+    "Which command of this sandbox sends this is not known, so nothing was sent. Each has a "
+    "proxy address of its own: use the one that http_proxy names there.\n";
+
 int64_t now_ms(void)
 {
     struct timespec t;
@@ -28,7 +34,18 @@ int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-struct shim_conn *shim_conn_new(enum conn_kind kind, int fd, const uint8_t *head, size_t nhead, const char *socket)
+static void conn_say(struct shim_conn *c, const char *words)
+{
+    struct way *w = &c->way[1];
+
+    c->refused = true;
+    w->end = strlen(words);
+    memcpy(w->buf, words, w->end);
+    w->eof = true;
+    c->way[0].shut = true; /* nobody to tell */
+}
+
+static struct shim_conn *conn_new(enum conn_kind kind, int fd)
 {
     struct shim_conn *c = calloc(1, sizeof(*c));
     int one = 1;
@@ -41,13 +58,29 @@ struct shim_conn *shim_conn_new(enum conn_kind kind, int fd, const uint8_t *head
     c->kind = kind;
     c->fd[0] = fd;
     c->fd[1] = -1;
-    if (kind == CONN_NAMES)
+    return c;
+}
+
+struct shim_conn *shim_conn_new(enum conn_kind kind, int fd, const uint8_t *head, size_t nhead, const char *socket)
+{
+    struct shim_conn *c = conn_new(kind, fd);
+
+    if (!c || kind == CONN_NAMES)
         return c;
     if (nhead)
         memcpy(c->way[0].buf, head, nhead);
     c->way[0].end = nhead;
     c->try_until = now_ms() + CONNECT_WAIT_MS;
     shim_conn_connect(c, socket);
+    return c;
+}
+
+struct shim_conn *shim_conn_nobodys(int fd)
+{
+    struct shim_conn *c = conn_new(CONN_HTTP, fd);
+
+    if (c)
+        conn_say(c, nobodys);
     return c;
 }
 
@@ -66,18 +99,12 @@ void shim_conn_free(struct shim_conn *c)
 /* Not a silent close: the client gets words it can print, or a reset. */
 static void conn_refuse(struct shim_conn *c)
 {
-    struct way *w = &c->way[1];
-
     c->try_until = 0;
     if (c->kind == CONN_CAPTURED) {
         c->broken = true;
         return;
     }
-    c->refused = true;
-    memcpy(w->buf, unreachable, sizeof(unreachable) - 1);
-    w->end = sizeof(unreachable) - 1;
-    w->eof = true;
-    c->way[0].shut = true; /* nobody to tell */
+    conn_say(c, unreachable);
 }
 
 /* Connect, or find out that it cannot be, or leave it for the next round: a full

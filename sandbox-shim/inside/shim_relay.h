@@ -27,13 +27,15 @@ struct shim_conn {
     enum conn_kind kind;
     int fd[2];         /* 0: the client inside; 1: the gateway, -1 while not connected */
     int64_t try_until; /* still connecting; 0: no longer */
-    bool refused;      /* the gateway cannot be reached; way[1] holds the answer that says so */
+    bool refused;      /* nothing of it is carried; way[1] holds the answer that says why */
     bool broken;       /* to be ended with a reset */
     struct way way[2]; /* way[i] goes from fd[i] to fd[1 - i] */
 };
 
 /* Takes fd over. NULL: no memory; fd is closed. Connects at once where it can; `socket` is checked to fit. */
 struct shim_conn *shim_conn_new(enum conn_kind kind, int fd, const uint8_t *head, size_t nhead, const char *socket);
+/* Takes fd over as well: what comes there is of nobody, and is told so. */
+struct shim_conn *shim_conn_nobodys(int fd);
 void shim_conn_free(struct shim_conn *c);
 /* Once a round while try_until is not 0. */
 void shim_conn_connect(struct shim_conn *c, const char *path);

@@ -48,6 +48,7 @@ struct run {
 
 struct serve {
     int warden, signals;
+    struct steps *steps; /* commands have a way out; NULL: none has */
     rlim_t processes;
     struct run run[TALK_RUNS_MAX];
     size_t nin, nout;
@@ -158,7 +159,8 @@ static int ends_open(struct ends *e, const struct order *o)
     return 0;
 }
 
-static void __attribute__((noreturn)) run_exec(const struct serve *s, const struct order *o, const struct ends *e)
+static void __attribute__((noreturn))
+run_exec(const struct serve *s, uint32_t run, const struct order *o, const struct ends *e)
 {
     if (o->input == TALK_TERMINAL ? terminal_take(e->in[0]) != 0
                                   : setpgid(0, 0) != 0 || dup2(e->in[0], STDIN_FILENO) < 0 ||
@@ -166,6 +168,8 @@ static void __attribute__((noreturn)) run_exec(const struct serve *s, const stru
         _exit(EXIT_SETUP);
     if (o->file)
         files_become(o->file);
+    if (s->steps && steps_environment(s->steps, run) != 0)
+        die(EXIT_SETUP, "no memory for the environment");
     for (char *const *v = o->variables; *v; v++)
         if (putenv(*v) != 0)
             die(EXIT_SETUP, "no memory for the environment");
@@ -192,9 +196,11 @@ static void run_start(struct serve *s, struct run *r, uint32_t id, const struct 
         run_fail(s, id, "no descriptors");
         goto fail;
     }
+    if (s->steps && !o->file)
+        steps_add(s->steps, id);
     pid_t pid = fork();
     if (pid == 0)
-        run_exec(s, o, &e);
+        run_exec(s, id, o, &e);
     if (pid < 0) {
         run_fail(s, id, "cannot fork");
         goto fail;
@@ -396,6 +402,23 @@ static void take_run(struct serve *s, uint32_t id, struct reader *r)
         run_start(s, place, id, &(struct order){(enum talk_input)input, rows, columns, variables, dir, NULL});
 }
 
+/* A child costs many times what a small file does. False: it is to have one. */
+static bool read_now(struct serve *s, uint32_t id, const struct file_order *o)
+{
+    static const struct rusage none;
+    static uint8_t piece[TALK_PIECE_MAX];
+
+    if (room(s) < TALK_HEAD + TALK_PIECE_MAX + END_ROOM * (TALK_RUNS_MAX + 1))
+        return false;
+    ssize_t n = files_read_now(o, piece, sizeof(piece));
+    if (n < 0)
+        return false;
+    if (n > 0)
+        memcpy(say(s, TALK_OUT, id, (size_t)n), piece, (size_t)n);
+    say_end(s, id, TALK_EXITED, 0, &none, "");
+    return true;
+}
+
 static void take_file(struct serve *s, uint32_t id, struct reader *r)
 {
     struct file_order o = {.what = (enum talk_file)get_number(r, 1),
@@ -408,6 +431,8 @@ static void take_file(struct serve *s, uint32_t id, struct reader *r)
     o.other = get_text(r);
     if (r->bad || run_of(s, id))
         die(EXIT_SETUP, "the warden cannot be understood");
+    if (read_now(s, id, &o))
+        return;
     struct run *place = run_place(s, id);
     if (place)
         run_start(s, place, id, &(struct order){.input = TALK_PIPE, .file = &o});
@@ -455,12 +480,19 @@ static void take(struct serve *s, unsigned type, uint32_t id, struct reader *r)
             run->credit += (uint32_t)n;
         break;
     case TALK_FILE: take_file(s, id, r); break;
+    case TALK_BORN:
+        n = get_number(r, 8);
+        r->bad |= n == 0 || !s->steps;
+        if (s->steps)
+            s->steps->born = n;
+        break;
     case TALK_IN: take_input(run, r); break;
     case TALK_IN_END:
         if (run)
             run->input_ends = true;
         break;
     case TALK_SIZE: take_size(run, r); break;
+    case TALK_NAME: r->bad |= !files_named(get_text(r)); break;
     default: r->bad = true;
     }
     if (r->bad || r->at != r->end)
@@ -545,6 +577,7 @@ void serve(int fd, rlim_t processes, struct doors *d)
         die(EXIT_SETUP, "no /dev/null");
     close(null);
     s.warden = fd;
+    s.steps = d->steps;
     s.processes = processes;
     s.signals = signals_watch(NULL, 0);
     files_begin();

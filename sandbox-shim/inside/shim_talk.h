@@ -10,7 +10,7 @@
 #define SANDBOX_SHIM_INSIDE_TALK_H
 
 enum {
-    TALK_VERSION = 2,
+    TALK_VERSION = 3,
     TALK_HEAD = 9,
     TALK_PAYLOAD_MAX = 128 * 1024,
     TALK_PIECE_MAX = 32 * 1024, /* of output, in one frame */
@@ -40,9 +40,13 @@ enum talk_type {
     TALK_SIZE = 11,  /* W>S u16 rows, u16 columns: so large is its terminal now */
     TALK_END = 7,    /* S>W u8 enum talk_how, u8 status or signal, u64 user us, u64 system us, u64 most memory KiB,
                         text why (TALK_FAILED alone): nothing more comes of this run */
-    TALK_FILE = 40,  /* W>S u8 enum talk_file, u16 mode, u8 bool whole, u64 from, u64 most, text path, text other: a
-                        run of the shim's own code, in a process of its own. Its output is what is read, its input what
-                        is written, its errors are words, its status 0 or an errno */
+    TALK_BORN = 12,  /* W>S run 0; u64, not 0: by this and their numbers the gateway knows its commands. Without it,
+                        none of them has a way out */
+    TALK_NAME = 13, /* W>S run 0; text name: what it is called, before anything is asked of it; its folders are as new
+                       as this */
+    TALK_FILE = 40, /* W>S u8 enum talk_file, u16 mode, u8 bool whole, u64 from, u64 most, text path, text other: a
+                       run of the shim's own code, in a process of its own. Its output is what is read, its input what
+                       is written, its errors are words, its status 0 or an errno */
 };
 
 enum talk_input {

@@ -46,7 +46,7 @@ static size_t put_shim(const struct bwrap *b, const struct plan *p, const char *
     }
     if (p->cmd || p->lane.listener > 0) {
         argv[n++] = "--listen";
-        argv[n++] = INSIDE_PROXY;
+        argv[n++] = p->cmd ? INSIDE_PROXY : INSIDE_LANE;
     }
     argv[n++] = p->cmd ? "--run" : "--warden";
     argv[n++] = text[0];

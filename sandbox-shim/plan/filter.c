@@ -129,13 +129,21 @@ static int refuse_terminals(scmp_filter_ctx ctx)
     return 0;
 }
 
+/* The first process inside has the same user as all others, and the kernel asks for nothing else where one sets the
+ * limits of another: it could be left without a descriptor. Everybody sets their own. */
+static int refuse_limits_of_others(scmp_filter_ctx ctx)
+{
+    return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0));
+}
+
 /* Families: Unix, IPv4, IPv6, and of netlink only ROUTE (getaddrinfo asks it for
- * the interfaces). Of IP only TCP, UDP and ICMP: others load modules. */
-static int refuse_sockets(scmp_filter_ctx ctx)
+ * the interfaces). Of IP only TCP, UDP and ICMP: others load modules. nr: socket, or socketpair, which makes one of
+ * any family before it finds that this one has no pairs. */
+static int refuse_sockets(scmp_filter_ctx ctx, int nr)
 {
     static const int protocols[] = {IPPROTO_SCTP, IPPROTO_DCCP, IPPROTO_UDPLITE};
     uint32_t no = SCMP_ACT_ERRNO(EAFNOSUPPORT), none = SCMP_ACT_ERRNO(EPROTONOSUPPORT);
-    int rc = 0, nr = SCMP_SYS(socket);
+    int rc = 0;
 
     for (uint64_t f = 0; f < FAMILY_MAX; f++)
         if (f != AF_UNIX && f != AF_INET && f != AF_INET6 && f != AF_NETLINK)
@@ -164,7 +172,8 @@ int filter_open(struct err *e)
 
     if (!ctx || seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0 ||
         refuse_all(ctx, refused, EPERM) != 0 || refuse_all(ctx, missing, ENOSYS) != 0 ||
-        refuse_namespaces(ctx) != 0 || refuse_terminals(ctx) != 0 || refuse_sockets(ctx) != 0) {
+        refuse_namespaces(ctx) != 0 || refuse_terminals(ctx) != 0 || refuse_limits_of_others(ctx) != 0 ||
+        refuse_sockets(ctx, SCMP_SYS(socket)) != 0 || refuse_sockets(ctx, SCMP_SYS(socketpair)) != 0) {
         (void)err_set(e, "the system call filter cannot be made on this machine");
         goto out;
     }

@@ -238,6 +238,14 @@ static void put_gateway(struct plan *p)
         put(p, "--remount-ro", "/countersign", NULL);
 }
 
+static bool has_mnt(const struct plan *p)
+{
+    for (size_t i = 0; i < p->nread; i++)
+        if (strncmp(p->read[i].path, INSIDE_MNT "/", sizeof(INSIDE_MNT)) == 0)
+            return true;
+    return false;
+}
+
 static void put_writable(struct plan *p)
 {
     static const char *const fresh[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", "/home", NULL};
@@ -258,8 +266,13 @@ static void put_writable(struct plan *p)
         put(p, "--bind-fd", pass(p, p->home.fd, number), INSIDE_HOME, NULL);
     else
         put(p, "--dir", INSIDE_HOME, NULL);
+    if (p->image > 0 && has_mnt(p)) /* in an image, no place for them can be made */
+        put(p, "--perms", "0755", "--size", "65536", "--tmpfs", INSIDE_MNT, NULL);
     for (size_t i = 0; i < p->nread; i++)
-        put(p, "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path, NULL);
+        put(p, p->read[i].writes ? "--bind-fd" : "--ro-bind-fd", pass(p, p->read[i].fd, number), p->read[i].path,
+            NULL);
+    if (p->image > 0 && has_mnt(p))
+        put(p, "--remount-ro", INSIDE_MNT, NULL);
     if (p->nwork == 0) {
         (void)snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)p->disk);
         put(p, "--perms", "0755", "--size", bytes, "--tmpfs", INSIDE_WORKSPACE, NULL);
@@ -300,7 +313,8 @@ static void put_assignments(struct plan *p, struct span all)
 
 static int put_environment(struct plan *p, char *const *environ, struct err *e)
 {
-    struct env_values v = {SPAN("http://" INSIDE_PROXY), INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, !p->variables};
+    struct span way = p->lane.listener > 0 ? SPAN("http://" INSIDE_LANE) : SPAN("http://" INSIDE_PROXY);
+    struct env_values v = {way, INSIDE_BUNDLE, INSIDE_CA, INSIDE_TRUSTSTORE, !p->variables};
     char name[64];
 
     put(p, "--clearenv", NULL);
@@ -317,7 +331,9 @@ static int put_environment(struct plan *p, char *const *environ, struct err *e)
     put(p, "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL);
     put_assignments(p, dynbuf_span(&p->variables_of_image));
     put(p, "--setenv", "HOME", INSIDE_HOME, "--setenv", "USER", "agent", "--setenv", "LOGNAME", "agent", NULL);
-    put(p, "--setenv", "SHELL", "/bin/sh", "--setenv", "COUNTERSIGN_SANDBOX", p->name, NULL);
+    put(p, "--setenv", "SHELL", "/bin/sh", NULL);
+    if (p->cmd) /* else the shim is told */
+        put(p, "--setenv", "COUNTERSIGN_SANDBOX", p->name, NULL);
     if (p->leases.n > 0) /* before the caller's own, which take their place */
         (void)dynbuf_add(&p->args, dynbuf_span(&p->leases));
     if (p->npmrc.n > 0)
@@ -338,6 +354,8 @@ static void put_proc(struct plan *p)
                                          "/proc/timer_list",  "/proc/sched_debug", NULL};
 
     put(p, "--proc", "/proc", "--dev", "/dev", NULL);
+    for (size_t i = 0; i < p->ndevices; i++)
+        put(p, "--dev-bind", p->device[i], p->device[i], NULL);
     for (const char *const *h = hidden; *h; h++)
         if (access(*h, F_OK) == 0)
             put(p, "--ro-bind", "/dev/null", *h, NULL);

@@ -13,6 +13,7 @@ enum {
     PLAN_READ_MAX = 32,
     PLAN_FDS_MAX = 24 + PLAN_WORK_MAX + PLAN_READ_MAX,
     PLAN_LIST_MAX = 32,
+    PLAN_DEVICES_MAX = 64,
     PLAN_ARGS_MAX = 256 * 1024
 };
 
@@ -23,15 +24,18 @@ enum {
 #define INSIDE_BUNDLE     "/countersign/bundle.crt"
 #define INSIDE_TRUSTSTORE "/countersign/truststore.p12"
 #define INSIDE_PROXY      "127.0.0.1:3128"
+#define INSIDE_LANE       "127.128.0.0:3128" /* of a lane: the shim puts each command's own address in its place */
 #define INSIDE_NPMRC      "/etc/npmrc"
 #define INSIDE_HOME       "/home/agent"
 #define INSIDE_WORKSPACE  "/workspace"
+#define INSIDE_MNT        "/mnt"
 #define INSIDE_WORKSPACES "/workspaces/" /* the second and further ones, by their names */
 
 /* A directory that is mounted: what was opened, not what its path leads to by then. */
 struct plan_dir {
-    char path[PATH_MAX]; /* outside; what is read has the same inside */
+    char path[PATH_MAX]; /* outside; of what is read the place inside, the same unless the gateway gave it */
     int fd;              /* O_PATH */
+    bool writes;         /* of read: the sandbox may write it as well */
 };
 
 /* The same of who will be somebody else by then, whom no path leads there: all of it open. */
@@ -48,6 +52,8 @@ struct plan {
     /* what the caller asked for */
     struct plan_dir work[PLAN_WORK_MAX], read[PLAN_READ_MAX];
     size_t nwork, nread;
+    const char *device[PLAN_DEVICES_MAX]; /* nodes, which are where they are outside */
+    size_t ndevices;
     uint64_t disk;        /* without work: bytes of a workspace in memory, which ends with the sandbox */
     uint64_t scratch;     /* bytes of each place in memory but the workspace; 0: as memory may be, or 2 GiB */
     struct plan_dir home; /* path empty: a fresh one, in memory */

@@ -19,6 +19,7 @@
 #include "common/role/role.h"
 #include "proxy/msgs.h"
 #include "sandbox-shim/plan/bwrap.h"
+#include "sandbox-shim/start/mounts.h"
 #include "sandbox-shim/warden/wire_box.h"
 
 enum {
@@ -70,6 +71,16 @@ static int variables_read(int dir, struct plan *p)
     return rc;
 }
 
+/* What is mounted here nobody else sees, and it ends with the last process that does. */
+static int own_mounts(struct err *e)
+{
+    if (!getenv("COUNTERSIGN_UID") || (!getenv("COUNTERSIGN_IMAGE") && !getenv("COUNTERSIGN_MOUNTS")))
+        return 0;
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0
+               ? 0
+               : err_errno(e, "it can have no mounts of its own, which what it is to see needs");
+}
+
 /* The folder of an image that the parent found for it, and holds. */
 static int image_open(struct plan *p, struct err *e)
 {
@@ -80,8 +91,6 @@ static int image_open(struct plan *p, struct err *e)
     if (!where)
         return 0;
     dynbuf_init(&p->variables_of_image, VARIABLES_MAX);
-    if (shown && (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0))
-        return err_errno(e, "it can have no mounts of its own, and its image needs one");
     int dir = open(where, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     p->image = dir < 0 ? -1 : openat(dir, "root", PLACE);
     if (p->image >= 0 && (!shown || image_show(dir, p) == 0))
@@ -130,9 +139,13 @@ int main(void)
 
     int found = plan_open_shim(&p, &e); /* this as well */
     if (found == 0)
+        found = own_mounts(&e);
+    if (found == 0)
         found = image_open(&p, &e);
     if (found == 0)
         found = lane_open(&p, &e);
+    if (found == 0)
+        found = mounts_open(&p, &e);
     role_job_start("start-sandbox");
     if (found != 0)
         log_die("%s", e.text);

@@ -9,11 +9,13 @@
 #include "common/state.h"
 #include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/pause.h"
+#include "sandbox-shim/warden/pool/pool.h"
 
 static const struct state_row states[BOX_STATES] = {
     [BOX_NONE] = {"none", STATE(BOX_ASKED)},
     [BOX_ASKED] = {"asked", STATE(BOX_STARTING) | STATE(BOX_ENDING)},
-    [BOX_STARTING] = {"starting", STATE(BOX_FILLING) | STATE(BOX_RUNS) | STATE(BOX_ENDING)},
+    [BOX_STARTING] = {"starting", STATE(BOX_READY) | STATE(BOX_FILLING) | STATE(BOX_RUNS) | STATE(BOX_ENDING)},
+    [BOX_READY] = {"ready", STATE(BOX_FILLING) | STATE(BOX_RUNS) | STATE(BOX_ENDING)},
     [BOX_FILLING] = {"filling", STATE(BOX_RUNS) | STATE(BOX_ENDING)},
     [BOX_RUNS] = {"runs", STATE(BOX_PAUSING) | STATE(BOX_ENDING)},
     [BOX_PAUSING] = {"pausing", STATE(BOX_PAUSED) | STATE(BOX_RUNS) | STATE(BOX_ENDING)},
@@ -38,7 +40,7 @@ bool box_is_up(const struct box *b)
 struct box *box_named(struct warden *w, struct span name)
 {
     for (struct box *b = w->boxes; b != NULL; b = b->next)
-        if (b->state != BOX_ENDING && span_eq(span_str(b->name), name))
+        if (b->state != BOX_ENDING && !b->waits && span_eq(span_str(b->name), name))
             return b;
     return NULL;
 }
@@ -54,7 +56,7 @@ struct box *box_numbered(struct warden *w, uint64_t id)
 bool box_ends(const struct warden *w, struct span name)
 {
     for (const struct box *b = w->boxes; b != NULL; b = b->next)
-        if (b->state == BOX_ENDING && span_eq(span_str(b->name), name))
+        if (b->state == BOX_ENDING && !b->waits && span_eq(span_str(b->name), name))
             return true;
     return false;
 }
@@ -70,15 +72,19 @@ void box_forget(struct box *b)
             *at = b->next;
             break;
         }
-    w->nboxes -= b->state != BOX_ENDING;
+    bool none = b->state != BOX_ENDING, waits = b->waits;
+    w->nboxes -= none && !waits;
     runs_end(b, "its sandbox was not started");
     conn_free(&b->conn);
     timer_free(&b->timer);
     flow_turn_free(b);
     if (b->fd >= 0)
         close(b->fd);
-    warden_tell_destroyed(w, span_str(b->name));
+    if (!waits)
+        warden_tell_destroyed(w, span_str(b->name));
     free(b);
+    if (none)
+        pool_look(w, waits ? POOL_FAILED : POOL_ANY);
 }
 
 /* Its leases end with it. If that cannot be said, the next ledger hears which ones there are. */
@@ -127,7 +133,7 @@ void box_end(struct box *b, const char *why)
 
     if (b->state == BOX_ENDING || !box_set(b, BOX_ENDING))
         return;
-    w->nboxes--;
+    w->nboxes -= !b->waits;
     (void)chan_send(w->parent, M_BOX_END, b->id, SPAN_NONE);
     if (b->asker != 0)
         warden_tell_started(w, b->asker, b, why);
@@ -137,8 +143,13 @@ void box_end(struct box *b, const char *why)
     runs_end(b, why);
     timer_clear(b->timer);
     conn_free(&b->conn);
-    tell_ended(b);
-    box_note(b, "sandbox-ended", why);
+    if (b->waits)
+        log_info("a sandbox of image %s that waited: %s", b->image[0] ? b->image : "host", why);
+    else {
+        tell_ended(b);
+        box_note(b, "sandbox-ended", why);
+    }
+    pool_look(w, b->waits ? POOL_FAILED : POOL_ANY);
 }
 
 static void time_over(void *arg)
@@ -150,11 +161,24 @@ static void time_over(void *arg)
 
 /* --- what it says ------------------------------------------------------------------ */
 
+/* Its first process tells the gateway which command what it carries is of. */
+static void say_born(struct box *b)
+{
+    struct dynbuf m;
+
+    dynbuf_init(&m, 64);
+    if (talk_put_born(&m, b->born) == 0)
+        box_say(b, &m); /* which may end it */
+    dynbuf_free(&m);
+}
+
 static void comes_up(struct box *b)
 {
     uint64_t now = loop_now(b->warden->loop);
 
-    if (!box_set(b, BOX_RUNS))
+    if (b->lane[0] != '\0')
+        say_born(b);
+    if (b->state == BOX_ENDING || !box_set(b, BOX_RUNS))
         return;
     b->since_ms = b->used_ms = now;
     b->until_ms = now + b->timeout_ms;
@@ -163,10 +187,20 @@ static void comes_up(struct box *b)
     b->asker = 0;
     box_note(b, b->from.which[0] ? "sandbox-restored" : "sandbox-started",
              b->version ? "its limits are held by a cgroup" : "its limits are those of each process");
+    pool_look(b->warden, POOL_ANY);
 }
 
-static void take_hello(struct box *b)
+/* It has its name, and is to have its files. */
+static void take_name(struct box *b)
 {
+    struct dynbuf name;
+
+    dynbuf_init(&name, TALK_HEAD + TALK_PATH_MAX);
+    if (talk_put_name(&name, span_str(b->name)) == 0)
+        box_say(b, &name); /* which may end it */
+    dynbuf_free(&name);
+    if (b->state == BOX_ENDING)
+        return;
     if (b->from.which[0] == '\0') {
         comes_up(b);
         return;
@@ -179,12 +213,22 @@ static void take_hello(struct box *b)
         box_end(b, why);
 }
 
+static void take_hello(struct box *b)
+{
+    if (!b->waits)
+        take_name(b);
+    else if (box_set(b, BOX_READY)) {
+        timer_clear(b->timer);
+        pool_look(b->warden, POOL_WAITS);
+    }
+}
+
 static void hear_all(struct box *b)
 {
     struct talk t;
     size_t used;
 
-    while (b->state == BOX_STARTING || box_is_up(b)) {
+    while (b->state == BOX_STARTING || b->state == BOX_READY || box_is_up(b)) {
         enum talk_got got = talk_take(conn_input(b->conn), &t, &used);
         if (got == TALK_MORE)
             return;
@@ -240,6 +284,8 @@ static int order(struct box *b)
 
     if (b->version != 0)
         x.memory = x.pids = 0; /* the cgroup holds all of it together */
+    if (b->waits)
+        x.name = SPAN("waits"); /* for what it says in the log until it has one */
     dynbuf_init(&payload, 1024);
     wire_put_box(&payload, &x);
     int rc = dynbuf_ok(&payload) ? chan_write_one(b->fd, M_BOX_ORDER, b->id, dynbuf_span(&payload)) : -1;
@@ -259,6 +305,29 @@ void box_started(struct box *b, unsigned version)
         box_end(b, "it cannot be told what to be");
 }
 
+/* Who it is, and for whom. */
+static void be(struct box *b, uint64_t asker, const struct box_order *o)
+{
+    b->asker = asker;
+    b->generation = b->born = o->generation;
+    b->timeout_ms = o->timeout_ms;
+    b->from = o->from;
+    b->bound = o->bound;
+    b->waits = o->waits;
+    b->is = o->is;
+    (void)snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(o->is.name));
+    (void)snprintf(b->image, sizeof(b->image), "%.*s", SPAN_FMT(o->is.image));
+    (void)snprintf(b->digest, sizeof(b->digest), "%.*s", SPAN_FMT(o->is.digest));
+    (void)snprintf(b->lane, sizeof(b->lane), "%.*s", SPAN_FMT(o->is.lane));
+    b->is.lane = span_str(b->lane);
+    if (o->is.extras.n > 0)
+        memcpy(b->extras, o->is.extras.p, o->is.extras.n);
+    b->is.extras = span_of(b->extras, o->is.extras.n);
+    b->is.name = span_str(b->name);
+    b->is.image = span_str(b->image);
+    b->is.digest = span_str(b->digest);
+}
+
 static struct box *box_new(struct warden *w, uint64_t asker, const struct box_order *o)
 {
     struct box *b = calloc(1, sizeof(*b));
@@ -267,23 +336,11 @@ static struct box *box_new(struct warden *w, uint64_t asker, const struct box_or
         return NULL;
     *b = (struct box){.warden = w,
                       .id = ++w->last_box,
-                      .asker = asker,
-                      .is = o->is,
-                      .generation = o->generation,
-                      .born = o->generation,
-                      .timeout_ms = o->timeout_ms,
                       .since_ms = loop_now(w->loop),
-                      .from = o->from,
-                      .bound = o->bound,
+                      .cpu_percent = o->cpu_percent,
+                      .strict = o->strict,
                       .fd = -1};
-    (void)snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(o->is.name));
-    (void)snprintf(b->image, sizeof(b->image), "%.*s", SPAN_FMT(o->is.image));
-    (void)snprintf(b->digest, sizeof(b->digest), "%.*s", SPAN_FMT(o->is.digest));
-    (void)snprintf(b->lane, sizeof(b->lane), "%.*s", SPAN_FMT(o->is.lane));
-    b->is.lane = span_str(b->lane);
-    b->is.name = span_str(b->name);
-    b->is.image = span_str(b->image);
-    b->is.digest = span_str(b->digest);
+    be(b, asker, o);
     b->timer = timer_new(w->loop, time_over, b);
     if (b->timer == NULL || flow_turn_begin(b) != 0) {
         timer_free(&b->timer);
@@ -292,17 +349,35 @@ static struct box *box_new(struct warden *w, uint64_t asker, const struct box_or
     }
     b->next = w->boxes;
     w->boxes = b;
-    w->nboxes++;
+    w->nboxes += !o->waits;
     return b;
+}
+
+/* Whoever looks at it sees no other than one that was started now. */
+void box_claim(struct box *b, uint64_t asker, const struct box_order *o)
+{
+    struct warden *w = b->warden;
+    struct dynbuf *m = chan_begin(w->parent, M_BOX_CLAIMED, b->id);
+
+    be(b, asker, o);
+    w->nboxes++;
+    if (m != NULL) {
+        msg_put_span(m, o->is.name);
+        msg_put_u64(m, o->generation);
+        (void)chan_commit(w->parent);
+    }
+    take_name(b);
 }
 
 const char *box_start(struct warden *w, uint64_t asker, const struct box_order *o)
 {
     int fd[2] = {-1, -1};
 
-    if (box_named(w, o->is.name) != NULL)
+    if (!o->waits && box_named(w, o->is.name) != NULL)
         return "a sandbox of this name runs";
-    if (w->nboxes >= WARDEN_BOXES_MAX)
+    if (!o->waits && pool_claim(w, asker, o))
+        return NULL;
+    if (!pool_room(w, o->waits))
         return "as many sandboxes run as may at once";
     struct box *b = box_new(w, asker, o);
     if (b == NULL)
@@ -321,6 +396,7 @@ const char *box_start(struct warden *w, uint64_t asker, const struct box_order *
     msg_put_u8(m, o->strict);
     msg_put_span(m, o->is.image.n > 0 ? o->is.digest : SPAN_NONE);
     msg_put_u8(m, o->is.lane.n > 0);
+    msg_put_span(m, o->is.extras);
     if (chan_commit_fd(w->parent, fd[1]) != 0)
         goto fail;
     close(fd[1]);

@@ -4,6 +4,17 @@
 
 #include "sandbox-shim/warden/warden.h"
 
+/* Of a detached command, which nobody need wait for: what it said last, how it ended. */
+struct kept {
+    struct ring out[2];
+    uint64_t at[2]; /* how far the asker of now was told */
+    uint32_t open;  /* bytes that it was told and has not taken yet */
+    bool ended;
+    enum sb_end how;
+    struct talk end; /* its words are these: */
+    char why[TALK_WHY_MAX];
+};
+
 /* Why there is no room for one more in this sandbox, or NULL. */
 const char *kept_room(struct box *b) MUSTCHECK;
 /* r is one from now on. -1: no memory. */

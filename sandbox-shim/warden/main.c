@@ -3,7 +3,7 @@
 
 #include "common/id.h"
 #include "common/role/role.h"
-#include "sandbox-shim/warden/warden.h"
+#include "sandbox-shim/warden/pool/pool.h"
 
 static void peer(void *arg, unsigned role, uint64_t instance, struct span info, int fd)
 {
@@ -27,6 +27,8 @@ int main(void)
     static const struct wall wall = {.calls = WALL_PAIR};
     w.loop = loop_new();
     if (w.loop == NULL)
+        return 1;
+    if (pool_begin(&w) != 0)
         return 1;
     struct role *r = role_start("warden", w.loop, &ops, &w);
     w.parent = role_parent(r);

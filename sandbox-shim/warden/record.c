@@ -47,6 +47,7 @@ static void put_begin(struct dynbuf *m, const struct run *r, const struct run_or
     struct wire_run is = {.sandbox = span_str(b->name),
                           .image = span_str(b->image),
                           .packages = span_str(b->digest),
+                          .lane = span_str(b->lane),
                           .generation = b->generation,
                           .born = b->born,
                           .number = r->id,

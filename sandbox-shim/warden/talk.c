@@ -144,6 +144,15 @@ int talk_put_files(struct dynbuf *b, uint32_t run, const struct talk_files *f)
     return dynbuf_ok(b) ? 0 : -1;
 }
 
+int talk_put_born(struct dynbuf *b, uint64_t born)
+{
+    if (born == 0)
+        return -1;
+    put_head(b, 8, TALK_BORN, 0);
+    msg_put_u64(b, born);
+    return dynbuf_ok(b) ? 0 : -1;
+}
+
 int talk_put_signal(struct dynbuf *b, uint32_t run, unsigned signo)
 {
     if (signo == 0 || signo > SIGNAL_MAX)
@@ -175,5 +184,14 @@ int talk_put_credit(struct dynbuf *b, uint32_t run, uint32_t bytes)
 {
     put_head(b, 4, TALK_CREDIT, run);
     msg_put_u32(b, bytes);
+    return dynbuf_ok(b) ? 0 : -1;
+}
+
+int talk_put_name(struct dynbuf *b, struct span name)
+{
+    if (name.n == 0 || name.n > TALK_PATH_MAX)
+        return -1;
+    put_head(b, 4 + name.n, TALK_NAME, 0);
+    msg_put_span(b, name);
     return dynbuf_ok(b) ? 0 : -1;
 }

@@ -48,11 +48,14 @@ struct talk_files {
 };
 /* -1, and nothing was added: one of these is not so. */
 int talk_put_files(struct dynbuf *b, uint32_t run, const struct talk_files *f) MUSTCHECK;
+/* By what the gateway knows its commands; not 0. */
+int talk_put_born(struct dynbuf *b, uint64_t born) MUSTCHECK;
 int talk_put_signal(struct dynbuf *b, uint32_t run, unsigned signo) MUSTCHECK;
 /* Of its input, at most TALK_IN_WINDOW bytes; none: its end. */
 int talk_put_input(struct dynbuf *b, uint32_t run, struct span bytes) MUSTCHECK;
 /* Of its terminal; neither is 0. */
 int talk_put_size(struct dynbuf *b, uint32_t run, uint16_t rows, uint16_t columns) MUSTCHECK;
+int talk_put_name(struct dynbuf *b, struct span name) MUSTCHECK;
 int talk_put_credit(struct dynbuf *b, uint32_t run, uint32_t bytes) MUSTCHECK;
 
 #endif

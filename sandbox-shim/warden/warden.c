@@ -2,6 +2,7 @@
 #include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/kept.h"
 #include "sandbox-shim/warden/pause.h"
+#include "sandbox-shim/warden/pool/pool.h"
 #include "sandbox-shim/warden/record.h"
 
 #include <stdio.h>
@@ -332,6 +333,7 @@ static void ledger_frame(void *arg, struct chan *c, struct frame *f)
         return;
     }
     w->known = true;
+    pool_look(w, POOL_WAITS);
     int fd = w->waiting - 1;
     w->waiting = 0;
     if (fd >= 0)
@@ -358,10 +360,10 @@ void warden_ledger(struct warden *w, int fd)
     if (w->ledger == NULL || (m = chan_begin(w->ledger, M_SANDBOX_RUN, 0)) == NULL)
         return;
     for (const struct box *b = w->boxes; b != NULL; b = b->next)
-        n += b->state != BOX_ENDING;
+        n += b->state != BOX_ENDING && !b->waits;
     msg_put_u16(m, n);
     for (const struct box *b = w->boxes; b != NULL; b = b->next) {
-        if (b->state == BOX_ENDING)
+        if (b->state == BOX_ENDING || b->waits)
             continue;
         msg_put_span(m, span_str(b->name));
         msg_put_u64(m, b->generation);
@@ -376,6 +378,8 @@ static void on_none(struct box *b, struct span why)
     char words[WHY_MAX + 1];
 
     (void)snprintf(words, sizeof(words), "%.*s", SPAN_FMT(why));
+    if (b->waits)
+        log_warn("no sandbox waits for who asks for one of image %s: %s", b->image[0] ? b->image : "host", words);
     warden_tell_started(b->warden, b->asker, NULL, words);
     b->asker = 0;
     box_forget(b);
@@ -439,6 +443,10 @@ void warden_parent_frame(struct warden *w, struct frame *f)
         on_metered(w, f);
     else if (f->type == M_CHECKPOINT_NONE)
         checkpoint_on_none(w, f);
+    else if (f->type == M_POOL)
+        pool_told(w, f);
+    else if (f->type == M_BOX_IMAGE && pool_image(w, f))
+        return;
     else if (f->type == M_BOX_IMAGE) {
         if (w->desk != NULL)
             (void)chan_send(w->desk, M_SB_IMAGE, f->id, f->payload);

@@ -2,6 +2,7 @@
  * the parent starts a process for it (M_BOX), the first one inside (countersign-shim) runs what it is told to.
  *
  *   asked ──M_BOX_STARTED──► starting ──hello──► runs ──► ending ──M_BOX_GONE──► forgotten
+ *                               └─► ready, until it is claimed: pool/; both ways lead on from there
  *                               └─► filling ──────┤ the files of a checkpoint are put into it
  *                                                 ▲ └─► pausing ──M_BOX_PAUSED──► paused ─┐
  *                                                 └──────M_BOX_PAUSED── resuming ◄────────┘
@@ -21,7 +22,8 @@
 #include "sandbox-shim/warden/wire_box.h"
 
 enum {
-    WARDEN_BOXES_MAX = 256, /* sandboxes; the parent has room for those that end meanwhile */
+    WARDEN_BOXES_MAX =
+        512, /* sandboxes, those that wait among them; the parent has room for those that end meanwhile */
     BOX_TIMEOUT_MAX_MS = 7 * 86400 * 1000,
     BOX_START_MS = 20 * 1000, /* from being asked for to its first word */
     BOX_FILL_MS = 10 * 60 * 1000,
@@ -38,6 +40,7 @@ enum box_state {
     BOX_NONE = 0,
     BOX_ASKED,
     BOX_STARTING,
+    BOX_READY,
     BOX_FILLING,
     BOX_RUNS,
     BOX_PAUSING,
@@ -45,17 +48,6 @@ enum box_state {
     BOX_RESUMING,
     BOX_ENDING,
     BOX_STATES
-};
-
-/* Of a detached command, which nobody need wait for: what it said last, how it ended. */
-struct kept {
-    struct ring out[2];
-    uint64_t at[2]; /* how far the asker of now was told */
-    uint32_t open;  /* bytes that it was told and has not taken yet */
-    bool ended;
-    enum sb_end how;
-    struct talk end; /* its words are these: */
-    char why[TALK_WHY_MAX];
 };
 
 /* One command. */
@@ -91,6 +83,7 @@ struct box {
     enum box_state state;
     uint64_t id, asker; /* asker: the desk's number, until it is answered */
     char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1], lane[BOX_NAME_MAX + 1];
+    uint8_t extras[BOX_EXTRAS_MAX];
     struct wire_box is;                                        /* its words are these */
     uint64_t generation, born, timeout_ms, since_ms, until_ms; /* born: the generation of its start */
     uint64_t used_ms;                                          /* when a command ended in it, or it came up */
@@ -100,6 +93,9 @@ struct box {
     struct timer *timer;
     enum pause_way way; /* it stands still */
     struct box_from from;
+    bool waits;  /* for who asks for one: nobody's yet, without a name (pool/) */
+    bool strict; /* what it was asked for as, also of that one */
+    uint64_t cpu_percent;
     bool bound;       /* it ends with the desk that asked for it */
     bool moment;      /* it stands still, or is to, only for what is done with it; the desk lets it go on */
     bool saves;       /* its files are being read for a checkpoint */
@@ -114,7 +110,8 @@ struct warden {
     struct loop *loop;
     struct chan *parent, *desk, *ledger;
     struct box *boxes;
-    size_t nboxes; /* those that end are not counted */
+    size_t nboxes; /* those that end are not counted, nor those that wait */
+    struct pool *pool;
     uint64_t last_box, last_record;
     bool known;                   /* the ledger has heard which sandboxes run: from then on others may be started */
     int waiting;                  /* until then: the desk's socket, plus one; 0: none */
@@ -140,11 +137,13 @@ void warden_tell_destroyed(struct warden *w, struct span name);
 struct box_order {
     struct wire_box is;
     uint64_t generation, cpu_percent, timeout_ms;
-    bool strict, bound;
+    bool strict, bound, waits;
     struct box_from from;
 };
-/* box.c. NULL: begun, and the desk will be told; else why not. */
+/* box.c. NULL: begun, and the desk will be told; else why not. Of one that waits, nobody is. */
 const char *box_start(struct warden *w, uint64_t asker, const struct box_order *o) MUSTCHECK;
+/* One that waited is what is asked for from now on. */
+void box_claim(struct box *b, uint64_t asker, const struct box_order *o);
 /* False: it may not become this, which is a fault of ours, and logged. */
 bool box_set(struct box *b, enum box_state to) MUSTCHECK;
 /* It has come up and does not end yet, whether or not it stands still. */

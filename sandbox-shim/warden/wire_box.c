@@ -24,6 +24,7 @@ void wire_put_box(struct dynbuf *b, const struct wire_box *x)
     msg_put_span(b, x->image);
     msg_put_span(b, x->digest);
     msg_put_span(b, x->lane);
+    msg_put_span(b, x->extras);
 }
 
 bool box_digest_ok(struct span s)
@@ -51,6 +52,7 @@ int wire_get_box(struct msg_in *m, struct wire_box *x, bool order)
     x->image = msg_get_span(m, BOX_NAME_MAX);
     x->digest = msg_get_span(m, BOX_DIGEST_MAX);
     x->lane = msg_get_span(m, BOX_NAME_MAX);
+    x->extras = msg_get_span(m, BOX_EXTRAS_MAX);
     if (m->bad || (x->image.n > 0 && !box_name_ok(x->image)) || (x->digest.n > 0 && !box_digest_ok(x->digest)) ||
         (x->image.n > 0 && x->digest.n == 0) || !box_name_ok(x->name) || (x->lane.n > 0 && !box_name_ok(x->lane)) ||
         !(within(x->memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, BYTES_MAX) || (order && x->memory == 0)) ||

@@ -11,6 +11,13 @@ enum {
     BOX_PIDS_MIN = 8,
     BOX_FILES_MIN = 64,
     BOX_DISK_MIN_MIB = 1,
+    /* when nothing else is asked for */
+    BOX_MEMORY_MIB = 1024,
+    BOX_PIDS = 256,
+    BOX_CPU_PERCENT = 100,
+    BOX_DISK_MIB = 512,
+    BOX_FILES = 4096,
+    BOX_EXTRAS_MAX = 768, /* so that all sandboxes fit into one list */
 };
 
 struct wire_box {
@@ -22,6 +29,7 @@ struct wire_box {
     struct span image;  /* the name of its image, of the same letters; empty: the machine's own files */
     struct span digest; /* of these: sha256:HEX of the image's manifest, of the list of packages; empty: unknown */
     struct span lane;   /* by which it sends through the gateway, of the same letters; empty: it has no network */
+    struct span extras; /* what else it has (proxy/extras/), as the parent gives it; empty: nothing */
 };
 
 void wire_put_box(struct dynbuf *b, const struct wire_box *x);

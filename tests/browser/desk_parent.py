@@ -7,10 +7,10 @@ usage: desk_parent.py --desk build/countersign-desk --dir EMPTY_DIR [--port N]
 import argparse, hashlib, json, os, re, select, signal, socket, sqlite3, struct, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCHEMA = [os.path.join(HERE, "../../proxy/ledger/store", name) for name in ("schema.sql", "schema_2.sql", "schema_3.sql", "askers/schema_9.sql")]
+SCHEMA = [os.path.join(HERE, "../../proxy/ledger/store", name) for name in ("schema.sql", "schema_2.sql", "schema_3.sql", "askers/schema_9.sql", "people/schema_10.sql")]
 CONFIG, READY, PEER, STOP, LISTEN, SECRETS = 1, 2, 3, 4, 10, 77
 DECIDE, DECIDED, BODY_GET, BODY_IS, SANDBOX_PUT, SANDBOX_RM, SANDBOX_DONE, EVENT, NOTE = 100, 101, 102, 103, 104, 105, 106, 107, 108
-POLICY_NOTICE = 99
+POLICY_NOTICE, FREEZE = 99, 109
 SB_OPEN, SB_OPENED, SB_CLOSE, RELOAD, RELOADED, STATUS, SIGNIN = 110, 111, 112, 113, 114, 115, 116
 ROLE_LEDGER, DESK_HTTP, CONTROL = 8, 3, 4
 B32 = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -161,6 +161,12 @@ class Ledger:
         elif type_ == SANDBOX_RM:
             self.db.execute("DELETE FROM sandbox WHERE name=?", (r.span().decode(),))
             self.chan.send(SANDBOX_DONE, id_, b"\1" + span(b""))
+        elif type_ == FREEZE:
+            frozen = {"by": (r.u(1), r.span().decode())[1], "reason": r.span().decode(), "since_ms": int(time.time() * 1000)}
+            self.db.execute("DELETE FROM meta WHERE key='frozen'")
+            if payload[0]:
+                self.db.execute("INSERT INTO meta(key,value) VALUES('frozen',?)", (json.dumps(frozen),))
+            self.chan.send(FREEZE, id_, b"\1" + span(""))
         elif type_ == NOTE:
             kind, text = r.span().decode(), r.span().decode()
             json.loads(text)

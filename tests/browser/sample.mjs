@@ -119,7 +119,7 @@ async function group(context) {
 async function named(context) {
   const page = await context.newPage();
   await page.goto(origin);
-  await page.locator(".card.e-grave", { hasText: "Delete branch" }).getByRole("link").click();
+  await page.locator("[data-ticket]", { hasText: "Delete branch" }).getByRole("link").first().click();
   check((await page.locator("#asker").innerText()).includes("The agent waits: a yes sends this now."), "that the agent waits stands first");
   const button = page.getByRole("button", { name: "Approve this request" });
   await button.waitFor({ state: "visible" });
@@ -169,15 +169,110 @@ async function forged(context) {
   covered("E11", "E13", "E24");
 }
 
+// What comes is there without a press: on the list, in the title, as a notification; nothing moves under a hand.
 async function live(context) {
+  await context.addInitScript(() => {
+    window.notes = [];
+    window.Notification = class { static permission = "granted"; constructor(words, more) { window.notes.push([words, more.body]); } };
+  });
   const page = await context.newPage();
   await page.goto(origin);
-  await page.waitForTimeout(300);
+  await page.evaluate(() => {
+    localStorage.setItem("notify", "on");
+    Object.defineProperty(document, "hidden", { value: true });
+  });
+  const later = page.locator("#waiting .card", { hasText: "One that came later" });
   process.stdout.write("want ticket\n");
-  await page.locator("#news a").waitFor();
+  await later.first().waitFor();
   check((await page.evaluate(() => document.activeElement.tagName)) === "BODY", "news takes no focus");
-  await page.locator("#news a").click();
-  await page.getByText("One that came later").first().waitFor();
+  check((await page.title()).startsWith("(1) "), `the title counts: ${await page.title()}`);
+  check((await page.evaluate(() => window.notes)).join() === "One that came later,builder asks, api.example.com", "a notification says who and what");
+  const count = () => page.evaluate(() => [...document.querySelectorAll("#waiting [data-ticket]")].flatMap((el) => el.dataset.ticket.split(" ")).length);
+  const n = await count();
+  await page.keyboard.press("j"); // a hand is on it
+  check(await page.evaluate(() => document.activeElement.matches(".card h3 a")), "j goes to the first");
+  process.stdout.write("want ticket\n");
+  await page.locator("#newer").waitFor();
+  check((await page.locator("#newer").innerText()) === "1 new: show" && (await count()) === n, "nothing moves meanwhile");
+  await page.locator("#newer").click();
+  check((await count()) === n + 1, "it is shown when asked for");
+  await page.close();
+  covered("E16");
+}
+
+// Letters alone move, and can be turned off; what leads to a decision wants Alt, and presses nothing.
+async function keys(context) {
+  const page = await context.newPage();
+  await page.goto(origin);
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  const path = await page.evaluate(() => document.activeElement.getAttribute("href"));
+  check(path === (await page.locator(".card h3 a").first().getAttribute("href")), "j, j and k are one step");
+  await page.keyboard.press("?");
+  check(await page.getByRole("dialog", { name: "Keys" }).isVisible(), "? says the keys");
+  await axe(page, "keys");
+  await page.keyboard.press("Escape");
+  await page.locator(".card.e-grave", { hasText: "Start 4" }).getByRole("link").press("Enter");
+  await page.getByRole("button", { name: "Approve this request" }).waitFor({ state: "visible" });
+  const at = page.url();
+  await page.keyboard.press("a");
+  check((await page.evaluate(() => document.activeElement.tagName)) === "BODY", "a alone does nothing");
+  for (const [key, name] of [["Alt+a", "Approve this request"], ["Alt+d", "Deny this request"]]) {
+    await page.keyboard.press(key);
+    check((await page.evaluate(() => document.activeElement.textContent)) === name && page.url() === at, `${key} goes there`);
+  }
+  await page.getByRole("button", { name: "Keys are on (?)" }).click();
+  await page.goto(origin);
+  await page.keyboard.press("j");
+  check((await page.evaluate(() => document.activeElement.tagName)) === "BODY", "keys that are off do nothing");
+  await page.getByRole("button", { name: "Keys are off" }).click();
+  await page.close();
+}
+
+// The decision is on the screen from the first moment and at each end of the page; times have the wall clock beside them.
+async function onScreen(context, path) {
+  const page = await context.newPage();
+  await page.emulateMedia({ reducedMotion: "reduce" });
+  for (const [width, height] of [[320, 560], [360, 640], [768, 1024], [1024, 700], [1440, 800]]) {
+    await page.setViewportSize({ width, height });
+    await page.goto(origin + path);
+    for (const name of ["Approve this request", "Deny this request"]) await page.getByRole("button", { name }).waitFor({ state: "visible" });
+    for (const y of [0, 100000]) {
+      await page.evaluate((to) => scrollTo(0, to), y);
+      const seen = await page.evaluate(() => [...document.querySelectorAll(".ticket .go")].map((el) => {
+        const r = el.getBoundingClientRect();
+        const top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
+        return r.top >= 0 && r.bottom <= innerHeight && el.contains(top);
+      }));
+      check(seen.length === 2 && seen.every(Boolean), `the decision is on the screen at ${width} px, ${y}: ${seen}`);
+    }
+  }
+  await page.close();
+  const far = await opened(context.browser(), { timezoneId: "Asia/Kolkata" });
+  await far.addCookies(await context.cookies());
+  const there = await far.newPage();
+  await there.goto(origin + path);
+  check(/\d UTC \((\w+ )?\d\d:\d\d( [AP]M)? here\)/.test(await there.locator("aside").innerText()), "the local time stands beside UTC");
+  await far.close();
+}
+
+// All writes stop from the page, and go on.
+async function freeze(context) {
+  const page = await context.newPage();
+  await page.goto(origin);
+  await page.getByRole("link", { name: "Freeze writes" }).click();
+  await page.getByRole("button", { name: "Let writes leave again" }).waitFor({ state: "visible" });
+  await page.locator("#why").fill("it is over");
+  await page.getByRole("button", { name: "Let writes leave again" }).click();
+  await page.getByRole("heading", { name: "Freeze writes" }).waitFor();
+  check(!(await page.locator(".moment").innerText()).includes("frozen"), "nothing is frozen any more");
+  await layout(page, "freeze");
+  await axe(page, "freeze");
+  await page.locator("#why").fill("<b>again</b>");
+  await page.getByRole("button", { name: "Freeze all writes" }).click();
+  await page.getByRole("heading", { name: "Writes are frozen" }).waitFor();
+  check((await page.locator("dl").innerText()).includes("<b>again</b>"), "with the reason");
   await page.close();
 }
 
@@ -217,8 +312,11 @@ try {
   await group(context);
   await forged(context);
   await longBodies(context);
-  await live(context);
+  await keys(context);
+  await onScreen(context, `/tickets/${pull}`);
+  await freeze(context);
   await approve(context, push);
+  await live(context);
   await withoutScript(browser, await context.cookies());
   console.log("browser: all well");
 } catch (e) {

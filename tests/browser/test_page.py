@@ -121,7 +121,13 @@ def what_a_person_is_told_of_the_policy(lab):
         ["past", f"/tickets/{past}", ".decide", ["with the credential api: when the agent asks again"]],
         ["new", f"/tickets/{new}", ".title", ["held: no rule fits it"]],
         ["new", f"/tickets/{new}", "aside", ["No rule: what no rule fits waits while the policy is learning"]],
-        ["new", f"/tickets/{new}", ".decide", ["exactly as shown, without a credential"]]])
+        ["new", f"/tickets/{new}", ".decide", ["exactly as shown, without a credential"]],
+        ["room-sandboxes", "/sandboxes", "main", ["Waiting", "2"]],
+        ["room-credentials", "/credentials", "main", ["api", "set", f"https://{up.name}:{up.port}/**"]],
+        ["room-policy", "/policy", "main", ["What would it say?", "In force", "test"]],
+        ["room-decisions", "/decisions", "main", ["Nobody has decided anything yet."]],
+        ["room-audit", "/audit", "main", ["unbroken", "records 1 to "]],
+        ["room-health", "/health", "main", ["ledger", "ready", "2 requests"]]])
     gw.policy.write_text(simple_policy(up, write="deny"))
     gw.cli("reload", rc=0)
     lab.wait_for("their end", lambda: not gw.tickets())

@@ -31,14 +31,14 @@ ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk", "f
 
 class Gateway:
     def __init__(self, lab, policy, secrets=(), hold="inline_wait: 5m, expires: 10m", config="", ca=(), listeners=(),
-                 listen="127.0.0.1", env=None):
+                 listen="127.0.0.1", env=None, desk='http: "localhost:0"'):
         self.env = env
         self.lab, self.state = lab, lab.dir / "state"
         self.policy, self.config = lab.dir / "policy.yaml", lab.dir / "countersign.yaml"
         self.policy.write_text(policy)
         self.config.write_text("version: 1\nstate_dir: state\npolicy: [policy.yaml]\n"
                                f"listeners: [{', '.join((AGENTS.replace('127.0.0.1', listen), *listeners))}]\n"
-                               'desk: { http: "localhost:0" }\n' + f"hold: {{ {hold} }}\n" + config)
+                               f"desk: {{ {desk} }}\n" + f"hold: {{ {hold} }}\n" + config)
         self.tokens = {}
         self.up()
         for name, value in dict(secrets).items():

@@ -266,7 +266,7 @@ class Lab:
 
     def close(self):
         """Ends everything; returns what is wrong after that, in words."""
-        wrong = []
+        wrong = self._in_sandboxes() if self.secrets else []
         for process in reversed(self.processes):
             told = process.told
             status = process.stop()
@@ -288,11 +288,43 @@ class Lab:
                 wrong.append(f"the canary search could not read everything: {why}")
         return wrong
 
+    def _in_sandboxes(self):
+        """What is searched while it is there: sandboxes that run, and those that wait."""
+        wrong = []
+        for pid in shims():
+            try:
+                wrong += [f"the canary is in a sandbox, {f.path}: {f.form}, {f.view}" for f in canary.search_sandbox(self.secrets, pid)]
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # it has ended meanwhile
+            except OSError as why:
+                wrong.append(f"the canary search could not look into sandbox {pid}: {why}")
+        return wrong
+
     def tails(self):
         for path in sorted(self.out.iterdir()):
             data = path.read_bytes()
             if data and path.suffix != ".cmd":
                 print(f"# --- {path}\n" + data[-2000:].decode("utf-8", "replace"))
+
+
+def shims():
+    """The first process of each sandbox below this test."""
+    parents, found = {}, []
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdigit():
+                fields = pathlib.Path(f"/proc/{entry}/stat").read_text().rpartition(")")
+                parents[int(entry)] = int(fields[2].split()[1])
+                if "countersign-shi" in fields[0]:
+                    found.append(int(entry))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+
+    def below(pid):
+        while pid in parents and pid != os.getpid():
+            pid = parents[pid]
+        return pid == os.getpid()
+    return [pid for pid in found if below(pid)]
 
 
 def children():

@@ -5,6 +5,8 @@ absolute  http:// absolute-form, no tunnel                 socks     SOCKS5 with
 captured  a PROXY v2 header says where it was going, then TLS with an SNI (plain=True: HTTP)
 later     a tunnel that has carried two good requests      reload    a tunnel from before the policy was replaced
 tunnel    CONNECT, then HTTP without TLS (undici, Node 24): the cases where that could make a difference
+
+Of sandboxes themselves: run (countersign run, beside a stand-in gateway), run-gateway, started and started-user (by root's gateway, and by an ordinary user's)
 """
 import random
 import re

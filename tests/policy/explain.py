@@ -143,7 +143,7 @@ ALLOW by rule allow-read (p.yaml:9)
 HOLD  by rule hold-write (p.yaml:10)
   op=http.post effect=write resource=- (pack none)
   credential key -> header Authorization (inside only[1]: https://a.example/v1/**)
-  approve: by leads (ann, ben or cy), within 15m, with a reason
+  approve: by leads (ann, ben or cy), within 15m, never by the sandbox's owner, with a reason
   near misses:
     allow-read (allow, p.yaml:9): effect is write, the rule wants read
     no-admin (deny, p.yaml:12): path is /v1/x, the rule wants /v1/admin/**

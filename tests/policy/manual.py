@@ -79,7 +79,7 @@ said(len(keys) > 60 and not missing, "every key of the grammar is in the manual"
 refused = {key for table in TABLES for key in re.findall(
     r'LATER\("(\w+)"\)', (SRC / "policy/load/tables" / table).read_text())}
 missing = sorted(k for k in refused if not re.search(rf"(?<![\w-]){k}(?![\w-])", later))
-said(len(refused) > 9 and not missing, "every key that is not available yet is listed", missing)
+said(len(refused) > 5 and not missing, "every key that is not available yet is listed", missing)
 rc, words = run(".", "schema", "policy")
 said(rc == 0 and json.loads(words), "the schema is there", words[:200])
 sys.exit(bad != 0)

@@ -42,6 +42,9 @@ struct freeze {
 };
 /* Are writes frozen, by whom, why and since when. */
 int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
+/* Ask the ledger to freeze writes, or to lift that; fn gets M_FREEZE. Was it done? Else answered. */
+void api_freeze_ask(struct exchange *x, bool on, struct span reason, ask_fn *fn);
+bool api_freeze_done(struct exchange *x, struct frame *f) MUSTCHECK;
 
 /* The run whose id begins with x->arg. -1, answered. */
 int api_run_find(struct exchange *x, struct run_row *r) MUSTCHECK;

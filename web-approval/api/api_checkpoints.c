@@ -235,9 +235,11 @@ static void paused(struct exchange *x)
         go_on(x);
         return;
     }
+    v->start.tenant = row.tenant; /* a fork is of the same, and so are its mounts */
+    if (v->start.box.extras.n > 0 && api_extras_again(x, &v->start) != 0)
+        return;
     if (!(b = ask_begin(x, ASK_WARDEN, M_SB_SNAPSHOT, M_SB_CHECKPOINT, taken)))
         return;
-    v->start.tenant = row.tenant; /* a fork is of the same */
     ask_longer(x, CHECKPOINT_MS);
     msg_put_span(b, x->arg);
     msg_put_span(b, row.tenant);
@@ -259,7 +261,8 @@ static void start_alike(struct starting *s, const struct wire_box *is)
                                .files = is->files,
                                .image = span_str(s->image),
                                .digest = span_str(s->digest),
-                               .lane = span_str(s->lane)};
+                               .lane = span_str(s->lane),
+                               .extras = s->box.extras};
 }
 
 static void listed(struct exchange *x, struct frame *f)
@@ -327,19 +330,18 @@ void api_snapshot(struct exchange *x)
 
 void api_fork(struct exchange *x)
 {
-    struct member f[] = {{"name", JSON_STRING, false, NULL},
-                         {"session", JSON_STRING, false, NULL},
-                         {"limits", JSON_STRING, false, NULL},
-                         {"timeout", JSON_NUMBER, false, NULL},
-                         {"lane", JSON_STRING, false, NULL}};
+    struct member f[] = {{"name", JSON_STRING, false, NULL},   {"session", JSON_STRING, false, NULL},
+                         {"limits", JSON_STRING, false, NULL}, {"timeout", JSON_NUMBER, false, NULL},
+                         {"lane", JSON_STRING, false, NULL},   {"mounts", JSON_ARRAY, false, NULL}};
     struct snapping *v;
 
-    if (body_members(x, f, 5) != 0 || api_started_name(x) != 0 || !(v = begin(x)))
+    if (body_members(x, f, 6) != 0 || api_started_name(x) != 0 || !(v = begin(x)))
         return;
     v->forks = true;
     v->name = FORM_OF_FORK;
     api_start_begin(&v->start);
-    if (api_start_take(x, &v->start, &f[0], &f[1], &f[2], &f[3]) != 0 || api_lane_take(x, &v->start, &f[4]) != 0)
+    if (api_start_take(x, &v->start, &f[0], &f[1], &f[2], &f[3]) != 0 || api_lane_take(x, &v->start, &f[4]) != 0 ||
+        api_mounts_take(x, &v->start, &f[5]) != 0)
         return;
     if (span_eq(v->start.box.name, x->arg))
         reply_problem(x, 409, "It runs", "a fork is another sandbox: it needs a name of its own");

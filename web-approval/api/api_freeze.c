@@ -54,7 +54,7 @@ void api_frozen(struct exchange *x)
         put(x, &f);
 }
 
-static void done(struct exchange *x, struct frame *f)
+bool api_freeze_done(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     bool ok = msg_get_bool(&m);
@@ -64,8 +64,24 @@ static void done(struct exchange *x, struct frame *f)
         reply_problem(x, 503, "Not known", "the ledger did not answer; ask again whether writes are frozen");
     else if (!ok)
         reply_problem(x, 503, "Not done", "%.*s", (int)(why.n < 400 ? why.n : 400), (const char *)why.p);
-    else
+    return x->status == 0;
+}
+
+static void done(struct exchange *x, struct frame *f)
+{
+    if (api_freeze_done(x, f))
         api_frozen(x);
+}
+
+void api_freeze_ask(struct exchange *x, bool on, struct span reason, ask_fn *fn)
+{
+    struct dynbuf *b = ask_begin(x, ASK_LEDGER, M_FREEZE, M_FREEZE, fn);
+    if (!b)
+        return;
+    msg_put_u8(b, on);
+    msg_put_span(b, span_first(span_str(x->operator), OPERATOR_MAX));
+    msg_put_span(b, reason);
+    ask_send(x);
 }
 
 static void ask(struct exchange *x, bool on)
@@ -73,15 +89,8 @@ static void ask(struct exchange *x, bool on)
     struct member m[] = {{"reason", JSON_STRING, false, NULL}};
     struct span reason = SPAN_NONE;
 
-    if (body_members(x, m, 1) != 0 || (m[0].value && reason_clean(x, m[0].value->text, &reason) != 0))
-        return;
-    struct dynbuf *b = ask_begin(x, ASK_LEDGER, M_FREEZE, M_FREEZE, done);
-    if (!b)
-        return;
-    msg_put_u8(b, on);
-    msg_put_span(b, span_first(span_str(x->operator), OPERATOR_MAX));
-    msg_put_span(b, reason);
-    ask_send(x);
+    if (body_members(x, m, 1) == 0 && (!m[0].value || reason_clean(x, m[0].value->text, &reason) == 0))
+        api_freeze_ask(x, on, reason, done);
 }
 
 void api_freeze(struct exchange *x)

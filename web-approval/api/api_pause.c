@@ -4,6 +4,7 @@
  */
 #include "common/msg.h"
 #include "common/net/chan.h"
+#include "proxy/extras/wire_extras.h"
 #include "proxy/msgs.h"
 #include "proxy/wire_ticket.h"
 #include "web-approval/api/api.h"
@@ -184,8 +185,14 @@ static void label(struct wire_sandbox *s, struct span key, struct span value)
 /* What its files are, and not what they are called, is a label of it, and its lane: policies may name these. */
 void api_started_label(struct wire_sandbox *s, const struct wire_box *b)
 {
+    struct wire_extras e;
+
     label(s, b->image.n ? SPAN("image") : SPAN("packages"), b->digest);
     label(s, SPAN("lane"), b->lane);
+    if (wire_get_extras(b->extras, &e) == 0) {
+        label(s, SPAN("task"), e.task);
+        label(s, SPAN("residency"), e.residency);
+    }
 }
 
 /* One that runs keeps its generation: whether it is paused is asked for before. */

@@ -18,28 +18,33 @@ static int found_row(void *ctx, const struct run_row *r)
     return f->n == RUNS_PAGE;
 }
 
-/* --- what left meanwhile ------------------------------------------------------- */
+/* --- what it sent --------------------------------------------------------------- */
 
-/* By its sandbox and the time between its two records, which is all that is known: not which of its commands sent
- * it. */
+static void put_names(struct jsonw *w, const char *key, const struct span *name, size_t n)
+{
+    jsonw_kv_array(w, key);
+    for (size_t i = 0; i < n; i++)
+        jsonw_string(w, name[i]);
+    jsonw_end_array(w);
+}
+
+/* By its step, which is its own as long as anything that it started goes on. */
 static int put_effects(struct exchange *x, struct jsonw *w, const struct run_row *r, struct err *err)
 {
     struct run_effects e;
 
     if (!span_eq(r->what, SPAN("command")))
         return 0;
-    if (desk_store_effects(x->desk->store, r, &x->arena, &e, err) != 0)
+    if (desk_store_effects(x->desk->store, r->id, &x->arena, &e, err) != 0)
         return -1;
     jsonw_kv_object(w, "effects");
-    jsonw_kv(w, "attributed",
-             SPAN("by sandbox and time: of any command that ran in this sandbox between the two records"));
-    jsonw_kv_u64(w, "count", e.sent);
+    jsonw_kv_u64(w, "requests", e.requests);
     jsonw_kv_u64(w, "refused", e.refused);
-    jsonw_kv_bool(w, "more", e.sent + e.refused == RUN_EFFECTS_SEEN);
-    jsonw_kv_array(w, "exchanges");
-    for (size_t i = 0; i < e.n; i++)
-        jsonw_string(w, e.exchange[i]);
-    jsonw_end_array(w);
+    jsonw_kv_u64(w, "bytes_out", e.bytes_out);
+    jsonw_kv_u64(w, "bytes_in", e.bytes_in);
+    put_names(w, "exchanges", e.exchange, e.n);
+    jsonw_kv_bool(w, "more", e.requests > e.n || e.sent > e.n);
+    put_names(w, "leases", e.lease, e.nleases);
     jsonw_end_object(w);
     return 0;
 }

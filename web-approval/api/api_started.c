@@ -19,12 +19,6 @@ enum {
     SESSION_MAX = 256,
     COMMAND_SAID = 1024,  /* bytes of a command in the audit */
     NOTE_MAX = 16 * 1024, /* each of them escaped, and each word empty but for one; the ledger takes no more */
-    /* when nothing else is asked for */
-    MEMORY_MIB = 1024,
-    PIDS = 256,
-    CPU_PERCENT = 100,
-    DISK_MIB = 512,
-    FILES = 4096,
     LIFE_S = 3600,
 };
 
@@ -100,6 +94,7 @@ static void put_box(struct jsonw *w, const struct wire_box *b, uint64_t generati
     jsonw_kv(w, "digest", b->digest.n ? b->digest : SPAN("unknown"));
     if (b->lane.n)
         jsonw_kv(w, "lane", b->lane);
+    api_extras_put(w, b);
 }
 
 void api_started_put(struct jsonw *w, const struct started *s)
@@ -438,6 +433,7 @@ enum start_says {
     SAYS_FROM,
     SAYS_IMAGE,
     SAYS_LANE,
+    SAYS_MOUNTS,
     SAYS_ACCESS,
     SAYS_NOTE,
     SAYS_NETWORK,
@@ -531,10 +527,12 @@ void api_start_go(struct exchange *x)
 
 void api_start_begin(struct starting *s)
 {
-    *s = (struct starting){
-        .box = {.memory = (uint64_t)MEMORY_MIB * MIB, .pids = PIDS, .disk = (uint64_t)DISK_MIB * MIB, .files = FILES},
-        .cpu_percent = CPU_PERCENT,
-        .timeout_s = LIFE_S};
+    *s = (struct starting){.box = {.memory = (uint64_t)BOX_MEMORY_MIB * MIB,
+                                   .pids = BOX_PIDS,
+                                   .disk = (uint64_t)BOX_DISK_MIB * MIB,
+                                   .files = BOX_FILES},
+                           .cpu_percent = BOX_CPU_PERCENT,
+                           .timeout_s = LIFE_S};
 }
 
 int api_start_take(struct exchange *x, struct starting *s, const struct member *name, const struct member *session,
@@ -566,6 +564,7 @@ void api_started_start(struct exchange *x)
                                    [SAYS_FROM] = {"from", JSON_STRING, false, NULL},
                                    [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},
                                    [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},
+                                   [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},
                                    [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL},
                                    [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},
                                    [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}};
@@ -587,7 +586,7 @@ void api_started_start(struct exchange *x)
         api_checkpoint_named(x, f[SAYS_FROM].value, &s->from) != 0 ||
         (s->from.n > 0 && api_checkpoint_place(x) != 0) || dock_take(x, f, s) != 0 ||
         api_start_take(x, s, &f[SAYS_NAME], &f[SAYS_SESSION], &f[SAYS_LIMITS], &f[SAYS_TIMEOUT]) != 0 ||
-        api_lane_take(x, s, &f[SAYS_LANE]) != 0)
+        api_lane_take(x, s, &f[SAYS_LANE]) != 0 || api_mounts_take(x, s, &f[SAYS_MOUNTS]) != 0)
         return;
     if (image_take(x, f[SAYS_IMAGE].value) == 0)
         api_start_go(x);

@@ -10,6 +10,8 @@
 #include "web-approval/api/api.h"
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/grants/grants.h"
+#include "web-approval/people/people.h"
+#include "web-approval/people/who.h"
 #include "web-approval/route.h"
 
 enum { FLAG_SAID = 500 };
@@ -42,6 +44,8 @@ static void full_json(struct jsonw *w, const struct ticket *t)
     kv_hex(w, "body_sha256", t->body_sha256);
     jsonw_kv(w, "agent_reason", t->agent_reason);
     jsonw_kv(w, "approve_by", t->approve_by);
+    jsonw_kv_u64(w, "quorum", t->quorum);
+    jsonw_kv_bool(w, "step_up", t->step_up != 0);
     jsonw_kv(w, "dialect", t->dialect);
     jsonw_kv_u64(w, "repeats", t->repeats);
     jsonw_kv(w, "decided_channel", t->decided_channel);
@@ -276,6 +280,20 @@ void api_ticket_body(struct exchange *x)
 
 /* --- deciding ------------------------------------------------------------- */
 
+/* Of what the page, or the terminal, shows of it: a ticket's row does not change in that. All zero: it cannot be read
+ * now, and the ledger will say so. */
+static void facts_shown(struct exchange *x, const struct id *id, struct digest *out)
+{
+    char text[ID_TEXT + 1];
+    struct ticket t;
+    struct err e;
+
+    id_text(id, text);
+    *out = (struct digest){{0}};
+    if (desk_store_ticket(x->desk->store, span_of(text, ID_TEXT), &x->arena, &t, &e) == 1)
+        people_facts(&t, out);
+}
+
 void api_decide(struct exchange *x, const struct id *id, enum choice what, struct span reason,
                 const struct digest *shown, const char *channel, ask_fn *fn)
 {
@@ -285,6 +303,9 @@ void api_decide(struct exchange *x, const struct id *id, enum choice what, struc
 void api_decide_more(struct exchange *x, const struct id *id, enum choice what, struct span reason,
                      const struct digest *shown, struct grant_ask more, const char *channel, ask_fn *fn)
 {
+    struct digest facts;
+
+    facts_shown(x, id, &facts);
     struct dynbuf *b = ask_begin(x, ASK_LEDGER, M_DECIDE, M_DECIDED, fn);
     if (!b)
         return;
@@ -292,8 +313,11 @@ void api_decide_more(struct exchange *x, const struct id *id, enum choice what, 
     msg_put_u8(b, (uint8_t)what);
     msg_put_span(b, span_str(x->operator));
     msg_put_span(b, span_str(channel));
+    msg_put_span(b, span_str(who_how(x)));
     msg_put_span(b, reason);
     msg_put_digest(b, shown);
+    msg_put_digest(b, &facts);
+    msg_put_span(b, x->passkey);
     msg_put_u32(b, more.uses);
     msg_put_u64(b, more.for_ms);
     ask_send(x);
@@ -315,6 +339,13 @@ unsigned api_decided(struct frame *f, const char **state, const char **why)
         {422,
          "no such grant may be given with it: its rule allows fewer, or less time, or none; or its sandbox began "
          "anew, or has as many grants as it may have; nothing was decided"},
+        {200, NULL},
+        {403, "it is of a sandbox of your own: somebody else must approve it (the rule says whether its owner may)"},
+        {403,
+         "only people count for this: sign in by name (countersign operator), not as a user of this machine; nothing "
+         "was decided"},
+        {409, "you have agreed to it already; somebody else must, too"},
+        {403, "the rule that held it wants a passkey: approve it on its page, with yours; nothing was decided"},
     };
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     uint8_t code = msg_get_u8(&m), st = msg_get_u8(&m);
@@ -349,7 +380,9 @@ bool api_may_approve(const struct exchange *x, const struct ticket *t)
 {
     if (t->approve_by.n == 0)
         return true;
-    return x->desk->policy && policy_may_approve(x->desk->policy, t->approve_by, span_str(x->operator));
+    const struct approver who = {span_str(x->operator), span_str(x->who.uid), span_str(x->who.groups)};
+
+    return x->who.known && x->desk->policy && policy_may_approve(x->desk->policy, t->approve_by, &who);
 }
 
 /* What a yes was said with, kept while the body is asked for. */

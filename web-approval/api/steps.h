@@ -46,6 +46,15 @@ int api_start_take(struct exchange *x, struct starting *s, const struct member *
                    const struct member *limits, const struct member *timeout) MUSTCHECK;
 /* By which lane it sends, if that is given: what policies know as its label `lane`. -1, answered. */
 int api_lane_take(struct exchange *x, struct starting *s, const struct member *lane) MUSTCHECK;
+/* What else it has: of e what is not its tenant and session, which s says. -1, answered. */
+struct wire_extras;
+int api_extras_give(struct exchange *x, struct starting *s, const struct wire_extras *e) MUSTCHECK;
+/* The same as before, of the tenant that it has by now. -1, answered. */
+int api_extras_again(struct exchange *x, struct starting *s) MUSTCHECK;
+/* Its mounts, where they are given, and the dock's. -1, answered. */
+int api_mounts_take(struct exchange *x, struct starting *s, const struct member *mounts) MUSTCHECK;
+/* Members that say it, if there is any. */
+void api_extras_put(struct jsonw *w, const struct wire_box *b);
 /* x->step is one; its answer is x's. */
 void api_start_go(struct exchange *x);
 

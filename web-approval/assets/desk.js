@@ -1,19 +1,21 @@
-// Says that something changed; never moves anything, never takes the focus, never decides.
-// Everything foreign arrives as JSON and is shown with textContent.
+// Keeps the page up to date, tells that something waits, and takes keys. It never decides, never takes the focus, and
+// moves nothing under a finger. Everything foreign arrives as JSON and is shown with textContent, or as the page's own HTML.
 
 const news = document.getElementById("news");
 const page = document.body.dataset.page;
+const mine = document.getElementById("mine");
 
-function tell(words, href, link) {
-  const text = document.createElement("span");
-  text.textContent = words;
-  const a = document.createElement("a");
-  a.href = href;
-  a.textContent = link;
-  news.replaceChildren(text, a);
+function make(name, words, more = {}) {
+  const el = document.createElement(name);
+  el.textContent = words;
+  return Object.assign(el, more);
 }
 
-// --- time that is left ------------------------------------------------------
+function tell(words, href, link) {
+  news.replaceChildren(make("span", words), make("a", link, { href }));
+}
+
+// --- times --------------------------------------------------------------------
 
 function left(ms) {
   const s = Math.floor(ms / 1000);
@@ -31,11 +33,22 @@ function countdown() {
   }
 }
 
-// --- does the agent still wait? ---------------------------------------------
-
 function stamp(ms) {
   return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
+
+// Where the clock on the wall says something else than UTC, that stands beside it.
+function local(root) {
+  for (const el of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(el.dateTime);
+    if (Number.isNaN(Number(at)) || at.getTimezoneOffset() === 0 || el.querySelector(".here")) continue;
+    const far = at.getUTCDate() !== at.getDate() ? { weekday: "short" } : {};
+    const here = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", ...far });
+    el.append(make("span", ` (${here} here)`, { className: "here" }));
+  }
+}
+
+// --- does the agent still wait? ---------------------------------------------
 
 // As web-approval/page/page_asker.c says it.
 function sayClient(ticket) {
@@ -68,56 +81,214 @@ async function onAsker(subject) {
   if (again) onAsker(subject);
 }
 
-// --- what happened elsewhere ------------------------------------------------
+// --- something waits -------------------------------------------------------------
 
-function onList() {
-  const shown = new Set([...document.querySelectorAll("[data-ticket]")].flatMap((el) => el.dataset.ticket.split(" ")));
-  const fresh = new Set();
-  let changed = 0;
-  return (subject) => {
-    if (shown.has(subject)) changed += 1;
-    else fresh.add(subject);
-    const words = fresh.size ? `${fresh.size} new or changed` : "Something here was decided";
-    tell(words, "/", "Show");
-    const base = document.title.replace(/^\(\d+\) /, "");
-    document.title = fresh.size ? `(${fresh.size}) ${base}` : base;
-    return changed;
-  };
+// What nobody would see, or what rearranges the rest, is shown as its number.
+function plain(text) {
+  return String(text ?? "").replace(/[\p{C}\p{Zl}\p{Zp}\p{M}]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`).slice(0, 160);
 }
 
-function onTicket() {
+const title = document.title;
+const fresh = new Set();
+function badge() {
+  document.title = fresh.size ? `(${fresh.size}) ${title}` : title;
+}
+
+function notify(words, body, href) {
+  const note = new Notification(words, { body, tag: href });
+  note.onclick = () => { window.focus(); location.assign(href); };
+}
+
+const wants = () => "Notification" in window && Notification.permission === "granted" && localStorage.getItem("notify") === "on";
+
+// Of a few, which; of a flood, how many.
+async function announce(subjects) {
+  const unseen = subjects.filter((id) => !fresh.has(id) && !document.querySelector(`[data-ticket~="${CSS.escape(id)}"]`));
+  const waiting = [];
+  for (const id of unseen.slice(0, 3)) {
+    const answer = await fetch(`/api/v1/tickets/${encodeURIComponent(id)}`);
+    const ticket = answer.ok ? await answer.json() : {};
+    if (ticket.state === "pending") waiting.push(ticket);
+  }
+  for (const t of waiting) fresh.add(t.id);
+  for (const id of unseen.slice(3)) fresh.add(id);
+  badge();
+  if (!document.hidden || !wants()) return;
+  if (unseen.length > 3) notify(`${unseen.length} requests are new or changed`, "Open the list to see them.", "/");
+  else for (const t of waiting) notify(plain(t.summary) || "A request waits", plain(`${t.sandbox} asks, ${t.host}`), `/tickets/${t.id}`);
+}
+
+// --- the list, as it is now -------------------------------------------------------
+
+function load(path) {
+  return new Promise((done) => {
+    const ask = new XMLHttpRequest();
+    ask.open("GET", path);
+    ask.responseType = "document";
+    ask.onloadend = () => done(ask.status === 200 ? ask.response : null);
+    ask.send();
+  });
+}
+
+const ids = (root) => new Set([...root.querySelectorAll("[data-ticket]")].flatMap((el) => el.dataset.ticket.split(" ")));
+let held = null;
+
+function show(next) {
+  held = null;
+  document.getElementById("newer")?.remove();
+  const before = ids(document);
+  for (const part of ["waiting", "lately"]) {
+    const from = next.getElementById(part), to = document.getElementById(part);
+    if (from && to) to.replaceWith(document.importNode(from, true));
+    else if (from) document.getElementById("waiting").after(document.importNode(from, true));
+  }
+  const n = next.querySelector(".rooms .n"), link = document.querySelector('.rooms a[href="/"]');
+  link.querySelector(".n")?.remove();
+  if (n) link.append(document.importNode(n, true));
+  for (const el of document.querySelectorAll("#waiting [data-ticket]"))
+    el.classList.toggle("fresh", el.dataset.ticket.split(" ").some((id) => !before.has(id)));
+  countdown();
+  local(document);
+}
+
+// Who is about to press something there is not moved: it is said, and shown when asked for or when the hand is away.
+function offer(next) {
+  const list = document.getElementById("waiting");
+  if (!list.matches(":hover") && !list.contains(document.activeElement)) return show(next);
+  const first = !held, now = ids(next.getElementById("waiting")), was = ids(list);
+  held = next;
+  const n = [...now].filter((id) => !was.has(id)).length;
+  const words = n ? `${n} new` : "The list has changed";
+  const button = document.getElementById("newer") ?? make("button", words, { id: "newer", type: "button" });
+  button.textContent = `${words}: show`;
+  button.onclick = () => { show(held); document.getElementById("main").focus(); };
+  if (!button.isConnected) document.querySelector(".title").append(button);
+  if (first) list.addEventListener("pointerleave", () => { if (held && !list.contains(document.activeElement)) show(held); }, { once: true });
+  return undefined;
+}
+
+// At most one question at a time, and one more after it if something came meanwhile.
+const changed = new Set();
+let asking = false;
+async function onList() {
+  if (asking) return;
+  asking = true;
+  while (changed.size) {
+    const subjects = [...changed];
+    changed.clear();
+    await announce(subjects);
+    const next = await load("/");
+    if (next?.getElementById("waiting")) offer(next);
+    await new Promise((done) => { setTimeout(done, 500); });
+  }
+  asking = false;
+}
+
+async function onTicket(subject) {
   const here = document.getElementById("ticket");
-  return async (subject) => {
-    if (!here || subject !== here.dataset.ticket) return;
-    const answer = await fetch(`/api/v1/tickets/${subject}`);
-    if (!answer.ok) return;
-    const ticket = await answer.json();
-    if (ticket.state === here.dataset.state) return;
-    here.dataset.state = ticket.state;
-    for (const button of document.querySelectorAll(".decide button")) button.disabled = true;
-    tell(`This request is now: ${ticket.state}`, `/tickets/${subject}`, "Show what became of it");
-  };
+  if (!here || subject !== here.dataset.ticket) return;
+  const answer = await fetch(`/api/v1/tickets/${subject}`);
+  if (!answer.ok) return;
+  const ticket = await answer.json();
+  if (ticket.state === here.dataset.state) return;
+  here.dataset.state = ticket.state;
+  for (const button of document.querySelectorAll(".decide button")) button.disabled = true;
+  tell(`This request is now: ${ticket.state}`, `/tickets/${subject}`, "Show what became of it");
 }
 
-function onGroup() {
-  const shown = new Set([...document.querySelectorAll("[data-ticket]")].map((el) => el.dataset.ticket));
-  const changed = new Set();
-  return (subject) => {
-    if (!shown.has(subject)) return;
-    changed.add(subject);
-    tell(`${changed.size} of these changed`, location.pathname, "Load them again");
-  };
+const moved = new Set();
+function onGroup(subject) {
+  if (!ids(document).has(subject)) return;
+  moved.add(subject);
+  tell(`${moved.size} of these changed`, location.pathname, "Load them again");
 }
 
-function listen(act) {
+function came(subject) {
+  if (page === "ticket") onTicket(subject);
+  if (page === "group") onGroup(subject);
+  changed.add(subject);
+  if (page === "list") onList();
+  else if (changed.size === 1) setTimeout(() => { const all = [...changed]; changed.clear(); announce(all); }, 500);
+}
+
+function listen() {
   const events = new EventSource("/api/v1/events");
-  events.addEventListener("ticket", (ev) => act(JSON.parse(ev.data).subject));
+  events.addEventListener("ticket", (ev) => came(JSON.parse(ev.data).subject));
   events.addEventListener("asker", (ev) => onAsker(JSON.parse(ev.data).subject));
   addEventListener("pagehide", () => events.close());
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden || page !== "list") return;
+    fresh.clear();
+    badge();
+  });
 }
 
-countdown();
-setInterval(countdown, 1000);
-if (page === "list") listen(onList());
-if (page === "ticket") listen(onTicket());
-if (page === "group") listen(onGroup());
+// --- keys ---------------------------------------------------------------------------
+
+// Letters alone only move, and can be turned off; what leads to a decision wants Alt, and then the key that presses.
+const keysOn = () => localStorage.getItem("keys") !== "off";
+const help = [["j", "k"], "the next, the one before", ["Enter"], "open it", ["Alt", "A"], "go to Approve; Enter presses it",
+  ["Alt", "D"], "go to Deny", ["?"], "these words"];
+
+function step(by) {
+  const all = [...document.querySelectorAll(".card h3 a, .row > a, tbody td:first-child a")].filter((el) => el.checkVisibility());
+  const at = all.indexOf(document.activeElement);
+  const to = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
+  if (!to) return;
+  to.focus({ focusVisible: true });
+  to.scrollIntoView({ block: "nearest" });
+}
+
+function showHelp() {
+  const box = document.createElement("dialog"), list = document.createElement("dl");
+  list.className = "pairs";
+  for (let i = 0; i < help.length; i += 2) {
+    const keys = document.createElement("dt");
+    help[i].forEach((k) => keys.append(make("kbd", k), " "));
+    list.append(keys, make("dd", help[i + 1]));
+  }
+  const close = make("button", "Close");
+  close.onclick = () => box.close();
+  box.onclose = () => box.remove();
+  box.ariaLabel = "Keys";
+  box.append(make("h2", "Keys"), list, close);
+  document.body.append(box);
+  box.showModal();
+}
+
+function onKey(ev) {
+  if (ev.ctrlKey || ev.metaKey || document.querySelector("dialog")) return;
+  if (ev.altKey) {
+    const button = ev.code === "KeyA" ? ".ticket .go.yes" : ev.code === "KeyD" ? ".ticket .go.no" : null;
+    const el = button && document.querySelector(button);
+    if (!el) return;
+    el.focus({ focusVisible: true });
+    ev.preventDefault();
+  } else if (keysOn() && !ev.target.matches("input, select, textarea")) {
+    if (ev.key === "j" || ev.key === "k") step(ev.key === "j" ? 1 : -1);
+    if (ev.key === "?") showHelp();
+  }
+}
+
+// --- what is this browser's own --------------------------------------------------------
+
+function toggle(words, press) {
+  const button = make("button", words(), { type: "button", className: "quiet" });
+  button.onclick = async () => { await press(); button.textContent = words(); };
+  mine.append(button);
+}
+
+if (mine) {
+  if ("Notification" in window && Notification.permission !== "denied")
+    toggle(() => (wants() ? "Notifications are on" : "Notify me"), async () => {
+      const on = !wants() && (await Notification.requestPermission()) === "granted";
+      localStorage.setItem("notify", on ? "on" : "off");
+    });
+  toggle(() => (keysOn() ? "Keys are on (?)" : "Keys are off"), () => localStorage.setItem("keys", keysOn() ? "off" : "on"));
+  mine.hidden = false;
+  document.addEventListener("keydown", onKey);
+  countdown();
+  local(document);
+  setInterval(countdown, 1000);
+  listen();
+}

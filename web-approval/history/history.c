@@ -1,6 +1,7 @@
 #include "web-approval/history/history.h"
 
 #include "common/text/utf8.h"
+#include "web-approval/page/show.h"
 
 struct param {
     const char *name;
@@ -50,17 +51,6 @@ bool history_narrowed(const struct history_filter *f)
     return f->text.n || f->state.n || f->sandbox.n || f->host.n || f->by.n;
 }
 
-static void put_encoded(struct dynbuf *out, struct span s)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-
-    for (size_t i = 0; i < s.n; i++)
-        if (memchr(plain, s.p[i], sizeof plain - 1))
-            (void)dynbuf_add_byte(out, s.p[i]);
-        else
-            (void)dynbuf_addf(out, "%%%02X", s.p[i]);
-}
-
 void history_query(struct dynbuf *out, const struct history_filter *f, struct span after)
 {
     struct param all[PARAMS];
@@ -70,11 +60,11 @@ void history_query(struct dynbuf *out, const struct history_filter *f, struct sp
     for (size_t i = 0; i < PARAMS; i++)
         if (all[i].value.n) {
             (void)dynbuf_addf(out, "%s%s=", any ? "&amp;" : "?", all[i].name);
-            put_encoded(out, all[i].value);
+            show_encoded(out, all[i].value);
             any = true;
         }
     if (after.n) {
         (void)dynbuf_addf(out, "%safter=", any ? "&amp;" : "?");
-        put_encoded(out, after);
+        show_encoded(out, after);
     }
 }

@@ -4,17 +4,44 @@
 #include <string.h>
 
 /* The rooms of the page. */
+static const struct room {
+    const char *kind, *path, *name;
+} rooms[] = {{"list", "/", "Waiting"},
+             {"history", "/history", "History"},
+             {"habits", "/decisions", "Decisions"},
+             {"grants", "/grants", "Grants"},
+             {"sandboxes", "/sandboxes", "Sandboxes"},
+             {"credentials", "/credentials", "Credentials"},
+             {"policy", "/policy", "Policy"},
+             {"audit", "/audit", "Audit"},
+             {"health", "/health", "Health"}};
+
+static void room_link(struct exchange *x, const struct room *r, const char *kind)
+{
+    uint64_t waiting;
+    struct err e;
+
+    (void)dynbuf_addf(&x->out, "<a href=\"%s\"%s>%s", r->path,
+                      strcmp(kind, r->kind) == 0 ? " aria-current=\"page\"" : "", r->name);
+    if (strcmp(r->kind, "list") == 0 && desk_store_pending(x->desk->store, &waiting, &e) == 0 && waiting)
+        (void)dynbuf_addf(&x->out, " <span class=\"n\">%llu</span>", (unsigned long long)waiting);
+    PUT(x, "</a>\n");
+}
+
+/* Where one can go, who one is, and the two things that are done from anywhere. On a narrow screen it opens from a
+ * button, which needs no script. */
 static void nav(struct exchange *x, const char *kind)
 {
-    static const struct {
-        const char *kind, *path, *name;
-    } rooms[] = {{"list", "/", "Waiting"}, {"history", "/history", "History"}, {"grants", "/grants", "Grants"}};
-
-    PUT(x, "<nav aria-label=\"Rooms\">");
+    PUT(x, "<button class=\"menu\" type=\"button\" popovertarget=\"rooms\">Menu</button>\n"
+           "<div class=\"rooms\" id=\"rooms\" popover>\n<nav aria-label=\"Rooms\">\n");
     for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++)
-        (void)dynbuf_addf(&x->out, "<a href=\"%s\"%s>%s</a> ", rooms[i].path,
-                          strcmp(kind, rooms[i].kind) == 0 ? " aria-current=\"page\"" : "", rooms[i].name);
-    PUT(x, "</nav>\n");
+        room_link(x, &rooms[i], kind);
+    (void)dynbuf_addf(&x->out, "</nav>\n<div class=\"me\">\n<a href=\"/freeze\"%s>Freeze writes</a>\n",
+                      strcmp(kind, "freeze") == 0 ? " aria-current=\"page\"" : "");
+    PUT(x,
+        "<div id=\"mine\" hidden></div>\n<form method=\"post\" action=\"/sign-out\"><a class=\"who\" href=\"/me\">");
+    show_own(&x->out, x->operator);
+    PUT(x, "</a> <button class=\"quiet\">Sign out</button></form>\n</div>\n</div>\n");
 }
 
 void page_begin(struct exchange *x, unsigned status, const char *kind, const char *title)
@@ -32,23 +59,22 @@ void page_begin(struct exchange *x, unsigned status, const char *kind, const cha
            "<link rel=\"icon\" href=\"/assets/icon.svg\" type=\"image/svg+xml\">\n");
     if (x->session)
         PUT(x, "<script type=\"module\" src=\"/assets/desk.js\"></script>\n");
-    (void)dynbuf_addf(out, "</head>\n<body data-page=\"%s\">\n", kind);
+    if (strcmp(kind, "sign-in") == 0 || strcmp(kind, "me") == 0 || strcmp(kind, "ticket") == 0)
+        PUT(x, "<script type=\"module\" src=\"/assets/passkey.js\"></script>\n");
+    (void)dynbuf_addf(out, "</head>\n<body data-page=\"%s\"%s>\n", kind, x->session ? " class=\"in\"" : "");
     PUT(x, "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header class=\"top\">\n"
            "<a class=\"brand\" href=\"/\">Countersign</a>\n");
-    if (x->session) {
+    if (x->session)
         nav(x, kind);
-        PUT(x, "<form method=\"post\" action=\"/sign-out\"><span class=\"who\">");
-        show_own(out, x->operator);
-        PUT(x, "</span> <button class=\"quiet\">Sign out</button></form>\n");
-    }
-    PUT(x, "</header>\n<div id=\"news\" class=\"news\" role=\"status\"></div>\n<main id=\"main\">\n");
+    PUT(x, "</header>\n<div class=\"page\">\n<div id=\"news\" class=\"news\" role=\"status\"></div>\n"
+           "<main id=\"main\" tabindex=\"-1\">\n");
     if (x->session)
         page_notices(x, kind);
 }
 
 void page_end(struct exchange *x)
 {
-    PUT(x, "</main>\n</body>\n</html>\n");
+    PUT(x, "</main>\n</div>\n</body>\n</html>\n");
 }
 
 void page_problem(struct exchange *x, unsigned status, const char *title, const char *detail)

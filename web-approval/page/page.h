@@ -12,6 +12,7 @@ enum {
     PAGE_BODY_WHOLE = 1024 * 1024, /* shown on the page of the whole body */
     PAGE_RECENT = 20,
     PAGE_WAITING = 200,
+    PAGE_OF_EACH = 40,            /* of what waits, of one sandbox */
     PAGE_BESIDE = 8,              /* of those that wait beside a request, so many are compared with it */
     PAGE_BESIDE_BODY = 64 * 1024, /* whose bodies are no longer */
 };

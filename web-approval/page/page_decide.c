@@ -5,7 +5,8 @@
 #include "policy/policy.h"
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/grants/grants.h"
-#include "web-approval/page/page.h"
+#include "web-approval/people/passkey.h"
+#include "web-approval/people/people.h"
 #include "web-approval/route.h"
 
 enum { DECIDER_SHOWN = 256 };
@@ -18,6 +19,7 @@ bool page_is_cut(const struct ticket *t)
 /* What the form is about: the digest that was shown, and a mark that binds it to this page and moment. */
 static void form_begin(struct exchange *x, const struct ticket *t, const char *action, const char *purpose)
 {
+    bool steps = t->step_up && strcmp(action, "approve") == 0;
     char digest[2 * DIGEST_BYTES + 1] = "", mark[GUARD_MARK_TEXT + 1];
 
     if (t->digest.n == DIGEST_BYTES)
@@ -25,10 +27,15 @@ static void form_begin(struct exchange *x, const struct ticket *t, const char *a
     guard_mark(x->session, purpose, t->id, span_str(digest), x->now_ms, mark);
     (void)dynbuf_addf(&x->out, "<form class=\"%s\" method=\"post\" autocomplete=\"off\" action=\"/tickets/", action);
     show_text(&x->out, t->id);
+    (void)dynbuf_addf(&x->out, "/%s\"", action);
+    if (steps)
+        passkey_of_ticket(x, t);
     (void)dynbuf_addf(&x->out,
-                      "/%s\">\n<input type=\"hidden\" name=\"digest\" value=\"%s\">\n"
+                      ">\n<input type=\"hidden\" name=\"digest\" value=\"%s\">\n"
                       "<input type=\"hidden\" name=\"mark\" value=\"%s\">\n",
-                      action, digest, mark);
+                      digest, mark);
+    if (steps)
+        PUT(x, "<input type=\"hidden\" name=\"passkey\" value=\"\">\n<output class=\"note\"></output>\n");
 }
 
 /* Of what is grave the name, typed: nobody does that by habit. */
@@ -54,7 +61,7 @@ static void approve_fields(struct exchange *x, const struct view *v)
     (void)dynbuf_addf(
         &x->out,
         "<label for=\"why-yes\">%s</label>\n<input id=\"why-yes\" name=\"reason\" maxlength=\"300\"%s>\n"
-        "<button class=\"yes arm%s\">Approve this request</button>\n</form>\n",
+        "<button class=\"go yes arm%s\">Approve this request</button>\n</form>\n",
         t->reason_required ? "Why it is right <small>needed, kept in the audit</small>"
                            : "Note <small>kept in the audit</small>",
         t->reason_required ? " required" : "", deciding_is_grave(t) ? " grave" : "");
@@ -92,7 +99,7 @@ static bool nothing_to_approve(struct exchange *x, const struct view *v)
         return false;
     PUT(x, "<h3>Approve</h3>\n<p class=\"note\">What cannot be shown cannot be approved here.");
     show_own(&x->out, v->r.blocks ? " Why is said at the top of this page." : "");
-    PUT(x, "</p>\n</div>\n");
+    PUT(x, "</p>\n<p class=\"go none\" aria-hidden=\"true\">No approval here</p>\n</div>\n");
     return true;
 }
 
@@ -105,7 +112,7 @@ static void approve(struct exchange *x, const struct view *v)
         return;
     yes_means(x, t);
     if (page_is_cut(t)) {
-        PUT(x, "<p class=\"note\">The body is longer than this page shows.</p>\n<p><a class=\"button\" "
+        PUT(x, "<p class=\"note\">The body is longer than this page shows.</p>\n<p><a class=\"button go yes\" "
                "href=\"/tickets/");
         show_text(&x->out, t->id);
         PUT(x, "/whole\">Read all of it, then approve</a></p>\n</div>\n");
@@ -123,7 +130,7 @@ static void deny(struct exchange *x, const struct ticket *t)
     form_begin(x, t, "deny", "deny");
     PUT(x,
         "<label for=\"why-no\">Words to the agent</label>\n<input id=\"why-no\" name=\"reason\" maxlength=\"300\">\n"
-        "<button class=\"no arm\">Deny this request</button>\n</form>\n</div>\n");
+        "<button class=\"go no arm\">Deny this request</button>\n</form>\n</div>\n");
 }
 
 /* What became of it, in a sentence. */
@@ -173,6 +180,7 @@ static void outcome(struct exchange *x, const struct ticket *t)
         show_time(out, t->decided_ms);
         PUT(x, "</dd>\n");
     }
+    people_decided(x, t);
     if (t->decided_reason.n)
         page_row(x, "In these words", t->decided_reason);
     if (t->has_outcome) {
@@ -290,9 +298,19 @@ static bool may_approve(struct exchange *x, const struct ticket *t, struct span 
 
 /* What the form says, kept while the body is asked for. */
 struct form {
-    struct span reason, name;
+    struct span reason, name, passkey;
     struct digest shown;
 };
+
+/* Their passkey has signed it, as the keeper says. */
+static void stepped_up(struct exchange *x)
+{
+    const struct form *form = deciding_own(x);
+    struct id id;
+
+    if (id_parse(x->arg, &id) == 0)
+        api_decide(x, &id, DECIDE_APPROVE, form->reason, &form->shown, "page", page_decided);
+}
 
 static void judged(struct exchange *x, struct view *v)
 {
@@ -303,6 +321,8 @@ static void judged(struct exchange *x, struct view *v)
 
     if (why)
         page_problem(x, status, status == 422 ? "The name is needed" : "Not decided", why);
+    else if (v->t.step_up)
+        passkey_step_up(x, &v->t, form->passkey, stepped_up);
     else if (id_parse(v->t.id, &id) == 0)
         api_decide(x, &id, DECIDE_APPROVE, form->reason, &form->shown, "page", page_decided);
 }
@@ -314,7 +334,7 @@ static bool form_take(struct exchange *x, enum choice what, struct form *form, s
 
     if (form_field(x, "digest", &digest) != 0 || form_field(x, "mark", &mark) != 0 ||
         form_field(x, "reason", &words) != 0 || form_field(x, "whole", &all) != 0 ||
-        form_field(x, "name", &form->name) != 0)
+        form_field(x, "name", &form->name) != 0 || form_field(x, "passkey", &form->passkey) != 0)
         return false;
     *whole = all.n > 0;
     if (!page_mark_good(x, what == DECIDE_DENY ? "deny" : *whole ? "approve-whole" : "approve", digest, mark))

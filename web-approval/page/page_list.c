@@ -65,12 +65,8 @@ static void card_when(struct exchange *x, const struct ticket *t, const struct r
     PUT(x, "<p class=\"meta\">");
     if (r->nflags)
         PUT(x, "<span class=\"warn\">look twice</span> ");
-    page_expires(x, t, "");
-    PUT(x, " ");
     page_asker_word(x, t);
-    PUT(x, " <span>from <b>");
-    show_cut(out, t->sandbox, 80);
-    PUT(x, "</b></span> ");
+    PUT(x, " ");
     if (page_unusual(t)) {
         PUT(x, "<span><b>");
         show_own(out, page_unusual(t));
@@ -78,12 +74,13 @@ static void card_when(struct exchange *x, const struct ticket *t, const struct r
     }
     PUT(x, "<span>asked ");
     show_span_of_time(out, x->wall_ms > t->created_ms ? x->wall_ms - t->created_ms : 0);
-    PUT(x, " ago</span> ");
+    PUT(x, " ago");
     if (t->repeats > 0) {
-        PUT(x, "<span>asked again ");
+        PUT(x, ", again ");
         show_count(out, t->repeats, "time");
-        PUT(x, "</span> ");
     }
+    PUT(x, "</span> ");
+    page_expires(x, t, "");
     PUT(x, "</p>\n");
 }
 
@@ -101,70 +98,119 @@ static void card(struct exchange *x, const struct ticket *t)
     show_text(out, t->id);
     PUT(x, "\">\n<p class=\"kind\">");
     page_badge(out, t->effect);
-    PUT(x, "</p>\n<div>\n<h2><a href=\"/tickets/");
+    PUT(x, "</p>\n<div>\n<h3><a href=\"/tickets/");
     show_text(out, t->id);
     PUT(x, "\">");
     page_summary(x, t, 240);
-    PUT(x, "</a></h2>\n");
+    PUT(x, "</a></h3>\n");
+    card_facts(x, v.asked.facts);
     if (v.r.nflags || !says_where(x, t))
         card_where(x, t);
-    card_facts(x, v.asked.facts);
     PUT(x, "</div>\n");
     card_when(x, t, &v.r);
     PUT(x, "</li>\n");
     arena_free(&a);
 }
 
+struct row {
+    struct ticket t;
+    uint64_t box_ms, kind_ms; /* when the first of its sandbox, and of its kind there, expires */
+    bool told;                /* within a group */
+};
+
 struct waiting {
-    struct ticket t[PAGE_WAITING];
-    bool told[PAGE_WAITING]; /* within a group */
+    struct row row[PAGE_WAITING];
     size_t n;
 };
 
 /* A burst is one row: what differs in it stands on the page behind it, where it is decided. */
 static void group_card(struct exchange *x, const struct waiting *all, const size_t *at, size_t n)
 {
-    const struct ticket *t = &all->t[at[0]];
+    const struct ticket *t = &all->row[at[0]].t;
     struct dynbuf *out = &x->out;
     size_t waits = 0;
 
     (void)dynbuf_addf(out, "<li class=\"card group e-%s\" data-ticket=\"", deciding_is_grave(t) ? "grave" : "other");
     for (size_t i = 0; i < n; i++) {
         show_own(out, i ? " " : "");
-        show_text(out, all->t[at[i]].id);
-        waits += all->t[at[i]].asker.waits;
+        show_text(out, all->row[at[i]].t.id);
+        waits += all->row[at[i]].t.asker.waits;
     }
     PUT(x, "\">\n<p class=\"kind\">");
     page_badge(out, t->effect);
-    PUT(x, "</p>\n<div>\n<h2><a href=\"/groups/");
+    PUT(x, "</p>\n<div>\n<h3><a href=\"/groups/");
     show_text(out, t->id);
     (void)dynbuf_addf(out, "\">%zu alike: ", n);
     page_summary(x, t, 240);
-    PUT(x, "</a></h2>\n");
+    PUT(x, "</a></h3>\n<p class=\"matters\"><span>Open them to see what differs</span></p>\n");
     card_where(x, t);
-    PUT(x, "<p class=\"matters\"><span>Open them to see what differs</span></p>\n</div>\n<p class=\"meta\">");
+    (void)dynbuf_addf(out, "</div>\n<p class=\"meta\"><span class=\"askers\">%zu of %zu agents wait</span> ", waits,
+                      n);
     page_expires(x, t, "");
-    (void)dynbuf_addf(out, " <span class=\"askers\">%zu of %zu agents wait</span> <span>from <b>", waits, n);
-    show_cut(out, t->sandbox, 80);
-    PUT(x, "</b></span></p>\n</li>\n");
+    PUT(x, "</p>\n</li>\n");
 }
 
 static void one_or_group(struct exchange *x, struct waiting *all, size_t i)
 {
     size_t at[PAGE_WAITING] = {i}, n = 1;
 
-    if (all->told[i])
+    if (all->row[i].told)
         return;
     for (size_t j = i + 1; j < all->n && n < GROUP_ROWS; j++)
-        if (!all->told[j] && group_alike(&all->t[i], &all->t[j]))
+        if (!all->row[j].told && group_alike(&all->row[i].t, &all->row[j].t))
             at[n++] = j;
     if (n < GROUP_LEAST) {
-        card(x, &all->t[i]);
+        card(x, &all->row[i].t);
         return;
     }
     for (size_t j = 0; j < n; j++)
-        all->told[at[j]] = true;
+        all->row[at[j]].told = true;
     group_card(x, all, at, n);
+}
+
+/* All of a sandbox that wait; shown: of them, which may be all. */
+static uint64_t of_sandbox(struct exchange *x, struct span name, size_t shown)
+{
+    uint64_t n;
+    struct err e;
+
+    if (shown < PAGE_OF_EACH || desk_store_pending_of(x->desk->store, name, &x->arena, &n, &e) != 0 || n < shown)
+        return shown;
+    return n;
+}
+
+static void flood(struct exchange *x, uint64_t n, size_t shown)
+{
+    if (n > shown)
+        (void)dynbuf_addf(
+            &x->out,
+            "<p class=\"note\"><b>A flood.</b> The first %zu of %llu stand here; what is odd is easily "
+            "missed in so many. <a href=\"/freeze\">Freezing writes</a> stops them while you look.</p>\n",
+            shown, (unsigned long long)n);
+}
+
+/* Rows stand under the sandbox that asks. */
+static void by_sandbox(struct exchange *x, struct waiting *all)
+{
+    struct dynbuf *out = &x->out;
+    size_t end;
+
+    for (size_t i = 0; i < all->n; i = end) {
+        struct span name = all->row[i].t.sandbox;
+        for (end = i; end < all->n && span_eq(all->row[end].t.sandbox, name);)
+            end++;
+        PUT(x, "<section class=\"box\">\n<h2><a href=\"/sandboxes?name=");
+        show_encoded(out, name);
+        PUT(x, "\">");
+        show_cut(out, name, 80);
+        uint64_t n = of_sandbox(x, name, end - i);
+        (void)dynbuf_addf(out, "</a> <small>%llu waiting</small></h2>\n", (unsigned long long)n);
+        flood(x, n, end - i);
+        PUT(x, "<ul class=\"cards\">\n");
+        for (size_t j = i; j < end; j++)
+            one_or_group(x, all, j);
+        PUT(x, "</ul>\n</section>\n");
+    }
 }
 
 static int waiting_row(void *ctx, const struct ticket *t)
@@ -172,16 +218,48 @@ static int waiting_row(void *ctx, const struct ticket *t)
     struct waiting *all = ctx;
 
     if (all->n < PAGE_WAITING)
-        all->t[all->n++] = *t;
+        all->row[all->n++] = (struct row){.t = *t};
     return 0;
 }
 
-/* What expires first comes first. */
+static bool same_kind(const struct ticket *a, const struct ticket *b)
+{
+    return span_eq(a->effect, b->effect) && span_eq(a->op, b->op) && span_eq(a->host, b->host);
+}
+
+static int order(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* What expires first comes first, with all of its sandbox, and there of its kind. */
 static int by_urgency(const void *a, const void *b)
 {
-    const struct ticket *x = a, *y = b;
+    const struct row *x = a, *y = b;
+    int c = order(x->box_ms, y->box_ms);
 
-    return x->expires_ms < y->expires_ms ? -1 : x->expires_ms > y->expires_ms;
+    if (c == 0)
+        c = span_cmp(x->t.sandbox, y->t.sandbox);
+    if (c == 0)
+        c = order(x->kind_ms, y->kind_ms);
+    return c ? c : order(x->t.expires_ms, y->t.expires_ms);
+}
+
+static void sort(struct waiting *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        struct row *r = &all->row[i];
+        r->box_ms = r->kind_ms = r->t.expires_ms;
+        for (size_t j = 0; j < all->n; j++) {
+            const struct ticket *t = &all->row[j].t;
+            if (!span_eq(t->sandbox, r->t.sandbox))
+                continue;
+            r->box_ms = t->expires_ms < r->box_ms ? t->expires_ms : r->box_ms;
+            if (same_kind(t, &r->t) && t->expires_ms < r->kind_ms)
+                r->kind_ms = t->expires_ms;
+        }
+    }
+    qsort(all->row, all->n, sizeof all->row[0], by_urgency);
 }
 
 struct recent {
@@ -196,7 +274,7 @@ static int recent_row(void *ctx, const struct ticket *t)
     struct dynbuf *out = &x->out;
 
     if (!recent->any)
-        PUT(x, "<h2>Lately decided</h2>\n<ul class=\"rows\">\n");
+        PUT(x, "<section class=\"box\" id=\"lately\">\n<h2>Lately decided</h2>\n<ul class=\"rows\">\n");
     recent->any = true;
     PUT(x, "<li class=\"row\">");
     page_state(out, t->state);
@@ -223,36 +301,33 @@ static int recent_row(void *ctx, const struct ticket *t)
 
 static void list_body(struct exchange *x, uint64_t pending)
 {
-    const struct ticket_filter waiting = {.state = SPAN("pending"), .limit = PAGE_WAITING};
     const struct ticket_filter recent = {.state = SPAN("decided"), .limit = PAGE_RECENT};
     struct recent rows = {x, false};
     struct waiting *all = arena_alloc(&x->arena, sizeof *all);
     struct err e;
 
-    if (all)
-        memset(all->told, 0, sizeof all->told);
     if (!all) {
         page_problem(x, 503, "Not possible now", "There is no memory for this page.");
         return;
     }
-    PUT(x, "<h1>Waiting for a decision</h1>\n");
+    all->n = 0;
+    PUT(x, "<div class=\"title\"><h1>Waiting for a decision</h1></div>\n<div id=\"waiting\">\n");
     if (pending == 0)
         PUT(x, "<div class=\"empty\"><p>Nothing waits.</p><p class=\"meta\">When an agent asks for something that a "
-               "rule "
-               "holds, it stands here until somebody decides.</p></div>\n");
-    PUT(x, "<ul class=\"cards\">\n");
-    int rc = desk_store_tickets(x->desk->store, &waiting, &x->arena, waiting_row, all, &e);
-    qsort(all->t, all->n, sizeof all->t[0], by_urgency);
-    for (size_t i = 0; i < all->n; i++)
-        one_or_group(x, all, i);
-    PUT(x, "</ul>\n");
-    if (pending > PAGE_WAITING)
-        (void)dynbuf_addf(&x->out, "<p class=\"meta\">The newest %d of %llu are shown.</p>\n", PAGE_WAITING,
+               "rule holds, it stands here until somebody decides. What was decided is in the <a "
+               "href=\"/history\">history</a>; try a request against the <a "
+               "href=\"/policy\">policy</a>.</p></div>\n");
+    int rc = desk_store_waiting(x->desk->store, PAGE_OF_EACH, PAGE_WAITING, &x->arena, waiting_row, all, &e);
+    sort(all);
+    by_sandbox(x, all);
+    PUT(x, "</div>\n");
+    if (all->n == PAGE_WAITING)
+        (void)dynbuf_addf(&x->out, "<p class=\"hint\">%d of %llu are shown.</p>\n", PAGE_WAITING,
                           (unsigned long long)pending);
     if (rc == 0)
         rc = desk_store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &e);
     if (rows.any)
-        PUT(x, "</ul>\n<p><a class=\"quiet\" href=\"/history\">All that was decided</a></p>\n");
+        PUT(x, "</ul>\n<p><a class=\"quiet\" href=\"/history\">All that was decided</a></p>\n</section>\n");
     page_end(x);
     if (rc != 0)
         reply_unable(x, &e);

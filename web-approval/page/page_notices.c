@@ -67,7 +67,8 @@ static void frozen(struct exchange *x)
         show_cut(&x->out, f.reason, 300);
         PUT(x, "</q>");
     }
-    PUT(x, ". Every write is refused until <code>countersign thaw</code>.");
+    PUT(x, ". Every write is refused until it is lifted, <a href=\"/freeze\">here</a> or with <code>countersign "
+           "thaw</code>.");
     end(x);
 }
 
@@ -131,8 +132,10 @@ static void of_policy(struct exchange *x, bool ticket)
 
 void page_notices(struct exchange *x, const char *kind)
 {
+    PUT(x, "<div class=\"moment\">");
     frozen(x);
     shadow(x);
     learning(x);
     of_policy(x, span_eq(span_str(kind), SPAN("ticket")));
+    PUT(x, "</div>\n");
 }

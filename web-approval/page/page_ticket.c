@@ -4,7 +4,7 @@
 #include "policy/policy.h"
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/image.h"
-#include "web-approval/page/page.h"
+#include "web-approval/people/people.h"
 #include "web-approval/route.h"
 
 /* What goes out with it, in a few words. */
@@ -204,7 +204,7 @@ static void about(struct exchange *x, const struct ticket *t)
     char digest[2 * DIGEST_BYTES + 1] = "";
 
     PUT(x, "<aside aria-labelledby=\"about\">\n<h2 id=\"about\">Who asked, and why it was held</h2>\n<dl "
-           "class=\"about\">\n");
+           "class=\"about pairs\">\n");
     page_row(x, "Sandbox", t->sandbox);
     if (!span_eq(t->session, t->sandbox))
         page_row(x, "Session", t->session);
@@ -219,6 +219,7 @@ static void about(struct exchange *x, const struct ticket *t)
     credential(x, t);
     if (t->approve_by.n)
         page_row(x, "May be approved by", t->approve_by);
+    people_needed(x, t);
     times(x, t);
     if (t->digest.n == DIGEST_BYTES)
         hex_text(t->digest, digest);
@@ -234,20 +235,21 @@ static void whole_ticket(struct exchange *x, struct view *v)
     bool waits = span_eq(t->state, SPAN("pending"));
 
     page_begin(x, 200, "ticket", "A request");
-    head(x, v);
+    PUT(x, "<div class=\"ticket\">\n");
     if (!waits)
         page_decision(x, v); /* what became of it comes first */
+    PUT(x, "<div class=\"what\">\n");
+    head(x, v);
     page_flags(x, &v->r);
-    PUT(x, "<div class=\"columns\">\n<div>\n");
     facts(x, t);
+    about(x, t);
     page_beside(x, v);
     page_request(x, v);
     agent(x, t); /* behind all that is known */
     PUT(x, "</div>\n");
-    about(x, t);
-    PUT(x, "</div>\n");
     if (waits)
         page_decision(x, v);
+    PUT(x, "</div>\n");
     page_end(x);
 }
 
@@ -310,6 +312,7 @@ static void whole_came(struct exchange *x, struct frame *f)
     arena_init(&a, READING_ARENA);
     page_read(x, v, &a);
     page_begin(x, 200, "ticket", "A whole body");
+    PUT(x, "<div class=\"ticket\">\n<div class=\"what\">\n");
     head(x, v);
     page_flags(x, &v->r);
     PUT(x, "<section aria-labelledby=\"all\">\n<h2 id=\"all\">The whole body</h2>\n<p class=\"meta\">");
@@ -324,8 +327,9 @@ static void whole_came(struct exchange *x, struct frame *f)
     page_body_text(x, v->r.opened ? v->r.text : v->bytes);
     PUT(x, "<p><a class=\"quiet\" download href=\"/tickets/");
     show_text(&x->out, t->id);
-    PUT(x, "/body\">Download the exact bytes</a></p>\n</section>\n");
+    PUT(x, "/body\">Download the exact bytes</a></p>\n</section>\n</div>\n");
     page_decision_whole(x, v);
+    PUT(x, "</div>\n");
     page_end(x);
     arena_free(&a);
 }

@@ -1,6 +1,7 @@
 #include "web-approval/page/show.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/time/clock.h"
@@ -73,6 +74,23 @@ void show_cut(struct dynbuf *out, struct span s, size_t max)
 void show_own(struct dynbuf *out, const char *s)
 {
     show_text(out, span_str(s));
+}
+
+void show_field(struct dynbuf *out, struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        ascii(out, s.p[i]);
+}
+
+void show_encoded(struct dynbuf *out, struct span s)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+
+    for (size_t i = 0; i < s.n; i++)
+        if (memchr(plain, s.p[i], sizeof plain - 1))
+            (void)dynbuf_add_byte(out, s.p[i]);
+        else
+            (void)dynbuf_addf(out, "%%%02X", s.p[i]);
 }
 
 static size_t run_of(struct span s, uint8_t c)

@@ -12,6 +12,10 @@ void show_text(struct dynbuf *out, struct span s);
 void show_cut(struct dynbuf *out, struct span s, size_t max);
 /* Our own text: no visible escapes needed, but HTML all the same. */
 void show_own(struct dynbuf *out, const char *s);
+/* For a field that is sent back as it is: only what HTML needs is escaped, and nothing is made visible. */
+void show_field(struct dynbuf *out, struct span s);
+/* A value within a query, as %xx where it is not plain. */
+void show_encoded(struct dynbuf *out, struct span s);
 /* Lines stay lines. Four and more empty lines, and more than 32 spaces in a row, become a mark that
  * counts them, so that nothing is pushed out of sight. */
 void show_body(struct dynbuf *out, struct span s);

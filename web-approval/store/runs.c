@@ -42,31 +42,41 @@ int desk_store_runs(struct desk_store *s, const struct run_filter *f, struct are
     return store_walk(s, q, a, run_step, &w, e);
 }
 
+static int egress_step(void *ctx, struct row *r)
+{
+    struct run_effects *o = ctx;
+    uint64_t *const to[] = {&o->requests, &o->refused, &o->bytes_out, &o->bytes_in};
+    for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++)
+        *to[i] = row_number(r);
+    return 1;
+}
+
 static int effect_step(void *ctx, struct row *r)
 {
     struct run_effects *o = ctx;
-    uint64_t sent = row_number(r);
+    bool sent = row_number(r) == 1;
+    struct span exchange = row_text(r), lease = row_text(r);
+    size_t i = 0;
     o->sent += sent;
-    o->refused += !sent;
     if (sent && o->n < RUN_EFFECTS_NAMED)
-        o->exchange[o->n++] = row_text(r);
+        o->exchange[o->n++] = exchange;
+    while (i < o->nleases && !span_eq(o->lease[i], lease))
+        i++;
+    if (lease.n > 0 && i == o->nleases && i < RUN_LEASES_NAMED)
+        o->lease[o->nleases++] = lease;
     return r->full;
 }
 
-int desk_store_effects(struct desk_store *s, const struct run_row *of, struct arena *a, struct run_effects *o,
-                       struct err *e)
+int desk_store_effects(struct desk_store *s, struct span run, struct arena *a, struct run_effects *o, struct err *e)
 {
     sqlite3_stmt *q;
     *o = (struct run_effects){.n = 0};
-    if (store_query(s,
-                    "SELECT kind = 'intent', exchange FROM audit WHERE seq > :after AND seq < :before AND kind IN "
-                    "('intent', 'denied') "
-                    "AND json_extract(json, '$.sandbox') = :sandbox ORDER BY seq LIMIT :limit",
-                    &q, e) != 0)
+    if (store_query(s, "SELECT requests, refused, bytes_out, bytes_in FROM run WHERE id = :run", &q, e) != 0)
         return -1;
-    store_bind(q, ":sandbox", of->sandbox);
-    store_bind_u64(q, ":after", of->begin_seq);
-    store_bind_u64(q, ":before", of->end_seq ? of->end_seq : INT64_MAX);
-    store_bind_u64(q, ":limit", RUN_EFFECTS_SEEN);
+    store_bind(q, ":run", run);
+    if (store_walk(s, q, a, egress_step, o, e) != 0 ||
+        store_query(s, "SELECT sent, exchange, lease FROM run_effect WHERE run = :run ORDER BY exchange", &q, e) != 0)
+        return -1;
+    store_bind(q, ":run", run);
     return store_walk(s, q, a, effect_step, o, e);
 }

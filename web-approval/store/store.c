@@ -169,6 +169,9 @@ static void ticket_life(struct row *r, struct ticket *t)
     t->asker.waits = row_number(r) != 0;
     t->asker.since_ms = row_number(r);
     t->asker.until_ms = row_number(r);
+    t->quorum = row_number(r);
+    t->self_approval = row_number(r);
+    t->step_up = row_number(r);
 }
 
 static void ticket_row(struct row *r, struct ticket *t)

@@ -33,6 +33,7 @@ struct ticket {
     uint64_t status, bytes_out, bytes_in;
     bool has_outcome, delivered;
     struct asker asker;
+    uint64_t quorum, self_approval, step_up; /* struct wire_people */
 };
 
 struct ticket_filter {
@@ -67,6 +68,12 @@ void desk_store_free(struct desk_store **s);
 typedef int desk_store_ticket_fn(void *ctx, const struct ticket *t);
 int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, struct arena *a, desk_store_ticket_fn *fn,
                        void *ctx, struct err *e) MUSTCHECK;
+/* What waits: of each sandbox the first that were asked, so many at most, in no order (waiting.c). */
+int desk_store_waiting(struct desk_store *s, size_t each, size_t limit, struct arena *a, desk_store_ticket_fn *fn,
+                       void *ctx, struct err *e) MUSTCHECK;
+/* How many of a sandbox are pending. */
+int desk_store_pending_of(struct desk_store *s, struct span sandbox, struct arena *a, uint64_t *n,
+                          struct err *e) MUSTCHECK;
 /* A search through tickets of any state. Each empty: any. */
 struct history_filter {
     struct span state;                   /* exactly */
@@ -125,14 +132,17 @@ struct run_filter {
 typedef int desk_store_run_fn(void *ctx, const struct run_row *r);
 int desk_store_runs(struct desk_store *s, const struct run_filter *f, struct arena *a, desk_store_run_fn *fn,
                     void *ctx, struct err *e) MUSTCHECK;
-/* Requests of its sandbox by records between its two: that were meant to leave, and that were refused. */
-enum { RUN_EFFECTS_SEEN = 10000, RUN_EFFECTS_NAMED = 64 };
+/* What a command sent, by its step (proxy/ledger/store/runs/schema_11.sql): how much, and the first of it by name. */
+enum { RUN_EFFECTS_NAMED = 64, RUN_LEASES_NAMED = 16 };
 struct run_effects {
-    uint64_t sent, refused;
-    struct span exchange[RUN_EFFECTS_NAMED]; /* of the first that were meant to leave */
+    uint64_t requests, refused, bytes_out, bytes_in;
+    uint64_t sent;                           /* that left, or may have: those among what is named */
+    struct span exchange[RUN_EFFECTS_NAMED]; /* of the first of these */
     size_t n;
+    struct span lease[RUN_LEASES_NAMED]; /* that any of them was sent with; the first of these */
+    size_t nleases;
 };
-int desk_store_effects(struct desk_store *s, const struct run_row *of, struct arena *a, struct run_effects *o,
+int desk_store_effects(struct desk_store *s, struct span run, struct arena *a, struct run_effects *o,
                        struct err *e) MUSTCHECK;
 
 /* A token of those who speak to the dock (proxy/ledger/store/tokens/schema_5.sql). */

@@ -27,7 +27,8 @@ enum {
     PLACES =
         DESK_FOLLOWS - DESK_FOLLOWS / 4, /* of those for what is followed: the last are for who looks at a sandbox */
     FILE_S = 60,
-    MARGIN_S = 300 /* that its sandbox lives beyond its command, if nobody ends it */
+    MARGIN_S = 300,   /* that its sandbox lives beyond its command, if nobody ends it */
+    SAFE_ATTEMPTS = 2 /* of one whose sandbox was lost before its command was ordered */
 };
 _Static_assert((int)BOX_NAME_MAX == (int)TASK_NAME_MAX, "an image's name is alike");
 
@@ -75,6 +76,16 @@ static void put_words(struct jsonw *w, const struct task *t)
     }
 }
 
+/* By the run's id, which says nothing of the bytes: their digest would be chosen by what ran. */
+static struct span blob_path(struct exchange *x)
+{
+    struct dynbuf b;
+
+    dynbuf_init(&b, 128);
+    (void)dynbuf_addf(&b, "/api/v1/runs/%.*s/output", SPAN_FMT(task_run(x)));
+    return arena_keep(&x->arena, &b);
+}
+
 static void reply_failed(struct exchange *x, unsigned status, const struct task *t)
 {
     struct jsonw w;
@@ -85,6 +96,10 @@ static void reply_failed(struct exchange *x, unsigned status, const struct task 
     jsonw_kv(&w, "title", status == 422 ? SPAN("Not begun") : SPAN("No result"));
     jsonw_kv_u64(&w, "status", status);
     jsonw_kv(&w, "task", t->kind->is.kind);
+    if (t->attempts > 0) {
+        jsonw_kv(&w, "id", span_str(t->id));
+        jsonw_kv_u64(&w, "attempts", t->attempts);
+    }
     put_words(&w, t);
     if (t->start.generation > 0) {
         jsonw_kv(&w, "sandbox", span_str(t->start.name));
@@ -92,16 +107,45 @@ static void reply_failed(struct exchange *x, unsigned status, const struct task 
     }
     if (t->gone)
         jsonw_kv(&w, "run", task_run(x));
+    if (t->gone && t->kept)
+        jsonw_kv(&w, "blob", blob_path(x));
     jsonw_end_object(&w);
 }
 
 /* --- its way ------------------------------------------------------------------------ */
+
+static void begin(struct exchange *x, struct task *t);
+
+/* What was not begun can begin anew and is the same; what was may be only if its kind says so. */
+static bool may_begin_anew(const struct exchange *x, const struct task *t)
+{
+    unsigned most = t->before.run.n ? 1 : 1 + t->kind->is.retries;
+
+    if (!t->error || x->left || t->cancelled)
+        return false;
+    if (!t->ordered && t->how == SB_LOST && t->attempts < SAFE_ATTEMPTS)
+        return true;
+    return t->attempts < most;
+}
+
+static void begin_anew(struct exchange *x, struct task *t)
+{
+    t->ordered = t->ending = t->written = t->gone = t->has_output = t->kept = false;
+    t->error = t->of = NULL;
+    t->how = t->code = 0;
+    t->miss = (struct schema_miss){.keyword = NULL};
+    begin(x, t);
+}
 
 static void answer(struct exchange *x)
 {
     struct task *t = x->holds;
     struct jsonw w;
 
+    if (may_begin_anew(x, t)) {
+        begin_anew(x, t);
+        return;
+    }
     if (t->before.run.n) {
         task_reply_again(x, t);
         return;
@@ -113,6 +157,8 @@ static void answer(struct exchange *x)
     reply_json(x, 200, &w);
     jsonw_object(&w);
     jsonw_kv(&w, "task", t->kind->is.kind);
+    jsonw_kv(&w, "id", span_str(t->id));
+    jsonw_kv_u64(&w, "attempts", t->attempts);
     jsonw_kv(&w, "sandbox", span_str(t->start.name));
     jsonw_kv_u64(&w, "generation", t->start.generation);
     jsonw_kv(&w, "run", task_run(x));
@@ -134,8 +180,9 @@ static void finish(struct exchange *x, const char *error)
     struct task *t = x->holds;
 
     t->error = error;
-    if (x->left)
+    if (x->left || t->cancelled)
         t->error = "cancelled";
+    t->ending = true;
     api_destroy_go(x, gone);
 }
 
@@ -157,6 +204,7 @@ static void take_result(struct exchange *x, struct task *t, struct span said)
     if (tree && dynbuf_ok(&b))
         t->result = arena_copy(&x->arena, dynbuf_span(&b));
     if (!t->result.p) {
+        t->kept = said.n > 0 && task_keep(x->desk, t->start.tenant, said);
         t->of = "result";
         t->error = verdict_word(v == SCHEMA_FITS ? SCHEMA_TOO_LARGE : v);
     }
@@ -226,6 +274,7 @@ static void input_written(struct exchange *x, const struct transfer_end *e)
     }
     if (!(b = chore_begin(&t->chore, x, M_SB_EXEC)))
         return;
+    t->ordered = true;
     msg_put_span(b, span_str(t->start.name));
     msg_put_u64(b, is->timeout_ms);
     msg_put_u64(b, 0); /* bytes of its output: none is told */
@@ -247,7 +296,7 @@ static void started(struct exchange *x)
 {
     struct task *t = x->holds;
 
-    if (x->left)
+    if (x->left || t->cancelled)
         finish(x, NULL);
     else if (file_ask(x, t, TALK_FILE_WRITE, false, SPAN(INPUT_FILE)))
         chore_go(&t->chore, t->input, 0, input_written);
@@ -263,6 +312,7 @@ static void give_back(struct exchange *x)
         task_write_lost(x, t);
     if (t->start.generation > 0 && !t->gone)
         api_started_not_wanted(x->desk, span_str(t->start.name));
+    task_delist(t);
     chore_drop(&t->chore);
     share_free(&t->share);
     kind_drop(&t->kind);
@@ -280,6 +330,17 @@ static void as_before(struct starting *s, const struct task_before *b)
     s->wanted = b->digest;
 }
 
+static int extras_take(struct exchange *x, struct task *t)
+{
+    const struct wire_task *is = &t->kind->is;
+    struct wire_extras e = {
+        .task = is->kind, .residency = is->residency, .nmounts = is->nmounts, .ndevices = is->ndevices};
+
+    memcpy(e.mount, is->mount, sizeof(e.mount));
+    memcpy(e.device, is->device, sizeof(e.device));
+    return api_extras_give(x, &t->start, &e);
+}
+
 static int start_take(struct exchange *x, struct task *t)
 {
     const struct member name = {.name = "name"}, session = {.name = "session"}, limits = {.name = "limits"},
@@ -290,6 +351,7 @@ static int start_take(struct exchange *x, struct task *t)
     api_start_begin(s);
     if (api_start_take(x, s, &name, &session, &limits, &timeout) != 0)
         return -1;
+    s->tenant = t->tenant;
     if (is->limits != TASK_LIMITS_USUAL)
         s->strict = is->limits == TASK_STRICT;
     s->box.memory = is->memory ? is->memory : s->box.memory;
@@ -301,10 +363,12 @@ static int start_take(struct exchange *x, struct task *t)
         as_before(s, &t->before);
     s->timeout_s = is->timeout_ms / 1000 + MARGIN_S;
     (void)snprintf(s->image, sizeof(s->image), "%.*s", SPAN_FMT(is->image));
+    (void)snprintf(s->lane, sizeof(s->lane), "%.*s", SPAN_FMT(is->lane));
+    s->box.lane = span_str(s->lane);
     s->then = started;
     s->bound = true;
     x->arg = span_str(s->name);
-    return 0;
+    return extras_take(x, t);
 }
 
 /* As it is written into its file; p NULL: there is no room for it. */
@@ -332,7 +396,16 @@ struct task *task_new(struct exchange *x)
     return t;
 }
 
-void task_go(struct exchange *x, struct task *t)
+static void begin(struct exchange *x, struct task *t)
+{
+    x->step = &t->start;
+    if (start_take(x, t) != 0)
+        return;
+    t->attempts++;
+    api_start_go(x);
+}
+
+void task_go(struct exchange *x, struct task *t, struct span id)
 {
     enum schema_verdict v = schema_validate(t->kind->input, t->input, &t->miss);
 
@@ -344,47 +417,36 @@ void task_go(struct exchange *x, struct task *t)
     } else if (x->desk->held[SHARE_FOLLOW] >= PLACES) {
         reply_problem(x, 503, "Too many",
                       "as many tasks run, or commands are followed, as may at once; try again in a moment");
-    } else if (start_take(x, t) == 0 && share_is_free(x, SHARE_FOLLOW)) {
+    } else if (start_take(x, t) == 0 && share_is_free(x, SHARE_FOLLOW) && task_enlist(x, t, id) == 0) {
         share_take(&t->share, x, SHARE_FOLLOW);
         x->ends = true;
+        t->attempts++;
         api_start_go(x);
     }
 }
 
 void api_task_run(struct exchange *x)
 {
-    struct member f[] = {{"kind", JSON_STRING, true, NULL}, {"input", JSON_BAD, true, NULL}};
+    struct member f[] = {{"kind", JSON_STRING, true, NULL},
+                         {"input", JSON_BAD, true, NULL},
+                         {"tenant", JSON_STRING, false, NULL},
+                         {"id", JSON_STRING, false, NULL}};
     struct task *t;
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0 || !(t = task_new(x)))
         return;
-    if (!(t->input = input_text(x, f[1].value)).p)
+    t->tenant = f[2].value ? f[2].value->text : api_tenant(x);
+    if (!box_name_ok(t->tenant) || (f[3].value && !box_name_ok(f[3].value->text)))
+        reply_problem(x, 400, "Bad request",
+                      "`tenant` and `id` have 1 to %d of a-z 0-9 - . _ and begin with a letter or digit",
+                      BOX_NAME_MAX);
+    else if (!(t->input = input_text(x, f[1].value)).p)
         reply_problem(x, 503, "Not possible now", "no memory");
-    else if (!(t->kind = kind_use(&x->desk->kinds, f[0].value->text)))
-        reply_problem(x, 404, "No such task",
-                      "there is no kind of task of this name: `tasks:` of the configuration has those there are");
+    else if (!(t->kind = kind_use(&x->desk->kinds, f[0].value->text, t->tenant)))
+        reply_problem(
+            x, 404, "No such task",
+            "there is no kind of task of this name for this tenant: `tasks:` of the configuration has those there "
+            "are");
     else
-        task_go(x, t);
-}
-
-void api_tasks(struct exchange *x)
-{
-    const struct task_kinds *k = &x->desk->kinds;
-    struct jsonw w;
-
-    reply_json(x, 200, &w);
-    jsonw_object(&w);
-    jsonw_kv_array(&w, "tasks");
-    for (size_t i = 0; i < k->n; i++) {
-        const struct wire_task *is = &k->now[i]->is;
-        jsonw_object(&w);
-        jsonw_kv(&w, "kind", is->kind);
-        jsonw_kv(&w, "image", is->image.n ? is->image : SPAN("host"));
-        jsonw_kv_u64(&w, "timeout_ms", is->timeout_ms);
-        jsonw_kv_raw(&w, "input", is->input);
-        jsonw_kv_raw(&w, "output", is->output);
-        jsonw_end_object(&w);
-    }
-    jsonw_end_array(&w);
-    jsonw_end_object(&w);
+        task_go(x, t, f[3].value ? f[3].value->text : SPAN_NONE);
 }

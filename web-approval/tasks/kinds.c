@@ -82,12 +82,19 @@ int kinds_hear(struct task_kinds *k, unsigned type, struct span payload)
     return 0;
 }
 
-struct task_kind *kind_use(struct task_kinds *k, struct span name)
+struct task_kind *kind_use(struct task_kinds *k, struct span name, struct span tenant)
 {
-    for (size_t i = 0; i < k->n; i++)
-        if (span_eq(k->now[i]->is.kind, name)) {
-            k->now[i]->users++;
-            return k->now[i];
-        }
-    return NULL;
+    struct task_kind *found = NULL;
+
+    for (size_t i = 0; i < k->n; i++) {
+        struct task_kind *t = k->now[i];
+        bool own = task_is_of(&t->is, tenant);
+        if (span_eq(t->is.kind, name) && (own || (t->is.ntenants == 0 && !found)))
+            found = t;
+        if (found && own && found == t)
+            break;
+    }
+    if (found)
+        found->users++;
+    return found;
 }

@@ -23,8 +23,9 @@ struct task_kinds {
 int kinds_hear(struct task_kinds *k, unsigned type, struct span payload) MUSTCHECK;
 /* One as wire_put_task has it, of nobody's list. NULL: it is none. */
 struct task_kind *kind_of(struct span payload) MUSTCHECK;
-/* NULL: there is none. It lives until kind_drop, whatever the parent says meanwhile. */
-struct task_kind *kind_use(struct task_kinds *k, struct span name) MUSTCHECK;
+/* Of this name: the tenant's own, else everybody's. NULL: there is none. It lives until kind_drop, whatever the
+ * parent says meanwhile. */
+struct task_kind *kind_use(struct task_kinds *k, struct span name, struct span tenant) MUSTCHECK;
 /* NULL is fine; *t is NULL then. */
 void kind_drop(struct task_kind **t);
 

@@ -50,18 +50,24 @@ static void put_record(struct jsonw *w, const struct exchange *x, const struct t
     jsonw_object(w);
     jsonw_kv(w, "operator", span_str(x->operator));
     jsonw_kv(w, "task", t->kind->is.kind);
+    jsonw_kv(w, "id", span_str(t->id));
+    jsonw_kv_u64(w, "attempt", t->attempts);
     if (t->before.run.n)
         jsonw_kv(w, "repeats", t->before.run);
     jsonw_kv(w, "sandbox", span_str(t->start.name));
     jsonw_kv_u64(w, "generation", t->start.generation);
     jsonw_kv(w, "image", t->start.image[0] ? span_str(t->start.image) : SPAN("host"));
     jsonw_kv(w, "digest", t->start.digest[0] ? span_str(t->start.digest) : SPAN("unknown"));
+    if (t->start.lane[0])
+        jsonw_kv(w, "lane", span_str(t->start.lane));
     put_limits(w, &t->start);
     put_digest_of(w, "kind_sha256", dynbuf_span(&t->kind->bytes));
     put_digest_of(w, "input_sha256", t->input);
     jsonw_kv(w, "outcome", span_str(task_outcome(t)));
     if (t->has_output)
         put_digest(w, "output_sha256", &t->output);
+    if (t->kept)
+        jsonw_kv_bool(w, "output_kept", true);
     jsonw_kv_object(w, "command");
     jsonw_kv(w, "how", span_str(api_end_word(t->how)));
     jsonw_kv_u64(w, t->how == SB_SIGNALLED ? "signal" : "status", t->code);
@@ -85,16 +91,37 @@ static void put_message(struct dynbuf *b, const struct exchange *x, const struct
 }
 
 /* Of what is too large nothing is kept, which a repetition is told. */
-static void keep(struct desk *d, struct span tenant, struct span bytes)
+bool task_keep(struct desk *d, struct span tenant, struct span bytes)
 {
-    struct dynbuf *b = d->ledger ? chan_begin(d->ledger, M_BLOB_PUT, ++d->last_id) : NULL;
+    struct dynbuf *b = d->ledger && bytes.n <= TASK_BLOB_MAX ? chan_begin(d->ledger, M_BLOB_PUT, ++d->last_id) : NULL;
+
+    if (!b)
+        return false;
+    msg_put_span(b, tenant);
+    msg_put_span(b, bytes);
+    return chan_commit(d->ledger) == 0;
+}
+
+void task_blob_ask(struct exchange *x, struct span tenant, const struct digest *sha256, ask_fn *fn)
+{
+    struct dynbuf *b = ask_begin(x, ASK_LEDGER, M_BLOB_GET, M_BLOB_IS, fn);
 
     if (!b)
         return;
     msg_put_span(b, tenant);
-    msg_put_span(b, bytes);
-    if (chan_commit(d->ledger) != 0)
-        log_debug("what a task was made of is too large to be kept");
+    msg_put_digest(b, sha256);
+    ask_send(x);
+}
+
+bool task_blob_take(const struct frame *f, const struct digest *sha256, struct span *bytes)
+{
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    bool kept = msg_get_bool(&m);
+    struct digest is;
+
+    *bytes = msg_get_span(&m, CHAN_PAYLOAD_MAX);
+    digest_of(*bytes, &is);
+    return msg_end(&m) == 0 && kept && memcmp(is.b, sha256->b, DIGEST_BYTES) == 0;
 }
 
 static void written(struct exchange *x, struct frame *f)
@@ -126,8 +153,9 @@ void task_write(struct exchange *x, struct task *t, void (*then)(struct exchange
     }
     wr->then = then;
     x->step = wr;
-    keep(x->desk, t->start.tenant, dynbuf_span(&t->kind->bytes));
-    keep(x->desk, t->start.tenant, t->input);
+    if (!task_keep(x->desk, t->start.tenant, dynbuf_span(&t->kind->bytes)) ||
+        !task_keep(x->desk, t->start.tenant, t->input))
+        log_debug("what a task was made of is too large to be kept");
     if (!(b = ask_begin(x, ASK_LEDGER, M_TASK_OVER, M_TASK_WRITTEN, written)))
         return;
     put_message(b, x, t);

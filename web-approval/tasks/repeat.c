@@ -8,7 +8,7 @@
 
 /* --- what its record says ------------------------------------------------------------- */
 
-static bool digest_take(const struct json *what, const char *key, struct digest *d)
+bool task_digest_read(const struct json *what, const char *key, struct digest *d)
 {
     struct span hex = json_text(what, span_str(key));
 
@@ -55,7 +55,8 @@ static const char *record_take(struct exchange *x, const struct run_row *r, stru
                               .outcome = json_text(what, SPAN("outcome")),
                               .output = json_text(what, SPAN("output_sha256"))};
     b->signalled = json_get(command, SPAN("signal")) != NULL;
-    if (!digest_take(what, "kind_sha256", &b->kind_sha256) || !digest_take(what, "input_sha256", &b->input_sha256) ||
+    if (!task_digest_read(what, "kind_sha256", &b->kind_sha256) ||
+        !task_digest_read(what, "input_sha256", &b->input_sha256) ||
         !limits_take(json_get(what, SPAN("limits")), b) ||
         json_u64(command, b->signalled ? SPAN("signal") : SPAN("status"), &code) != 0)
         return "its record does not say what it was made of";
@@ -72,28 +73,12 @@ static void refuse(struct exchange *x, const char *why)
 
 /* --- what the ledger has of it ---------------------------------------------------------- */
 
-static void blob_ask(struct exchange *x, const struct task *t, const struct digest *sha256, ask_fn *fn)
-{
-    struct dynbuf *b = ask_begin(x, ASK_LEDGER, M_BLOB_GET, M_BLOB_IS, fn);
-
-    if (!b)
-        return;
-    msg_put_span(b, t->before.tenant);
-    msg_put_digest(b, sha256);
-    ask_send(x);
-}
-
 /* p NULL: answered. */
 static struct span blob_take(struct exchange *x, const struct frame *f, const struct digest *sha256, const char *what)
 {
-    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
-    bool kept = msg_get_bool(&m);
-    struct span bytes = msg_get_span(&m, CHAN_PAYLOAD_MAX);
-    struct digest is;
+    struct span bytes;
 
-    digest_of(bytes, &is);
-    bool same = memcmp(is.b, sha256->b, DIGEST_BYTES) == 0;
-    if (msg_end(&m) == 0 && kept && same)
+    if (task_blob_take(f, sha256, &bytes))
         return bytes;
     if (!f)
         reply_problem(x, 503, "Not possible now", "the ledger did not answer; try again in a moment");
@@ -111,8 +96,9 @@ static void input_came(struct exchange *x, struct frame *f)
     if (x->status != 0)
         return;
     t->input = arena_copy(&x->arena, bytes);
+    t->tenant = t->before.tenant;
     if (t->input.p)
-        task_go(x, t);
+        task_go(x, t, SPAN_NONE);
     else
         reply_problem(x, 503, "Not possible now", "no memory");
 }
@@ -125,7 +111,7 @@ static void kind_came(struct exchange *x, struct frame *f)
     if (x->status != 0)
         return;
     if ((t->kind = kind_of(bytes)))
-        blob_ask(x, t, &t->before.input_sha256, input_came);
+        task_blob_ask(x, t->before.tenant, &t->before.input_sha256, input_came);
     else
         refuse(x, "its kind is not understood by this version any more");
 }
@@ -141,7 +127,7 @@ void api_run_repeat(struct exchange *x)
     if (why)
         refuse(x, why);
     else
-        blob_ask(x, t, &t->before.kind_sha256, kind_came);
+        task_blob_ask(x, t->before.tenant, &t->before.kind_sha256, kind_came);
 }
 
 /* --- the answer --------------------------------------------------------------------------- */

@@ -58,12 +58,24 @@ static struct img_range operators_of(const struct policy *p, struct span name)
     return (struct img_range){0, 0};
 }
 
+static struct img_range groups_of(const struct policy *p, struct span name)
+{
+    for (uint32_t i = 0; i < p->n[IMG_APPROVER]; i++) {
+        const struct img_approver *v = img_at(p, IMG_APPROVER, i);
+        if (span_eq(img_span(p, v->name), name))
+            return v->groups;
+    }
+    return (struct img_range){0, 0};
+}
+
 static int approvers_compare(const struct policy *old, struct span was, const struct policy *new, struct span is)
 {
     if (was.n == 0 || is.n == 0)
         return of_two(was.n && !is.n, is.n && !was.n);
     struct img_range a = operators_of(old, was), b = operators_of(new, is);
-    return of_two(!diff_texts_within(new, b, old, a), !diff_texts_within(old, a, new, b));
+    struct img_range ga = groups_of(old, was), gb = groups_of(new, is);
+    return of_two(!diff_texts_within(new, b, old, a) || !diff_texts_within(new, gb, old, ga),
+                  !diff_texts_within(old, a, new, b) || !diff_texts_within(old, ga, new, gb));
 }
 
 /* 0 is the configured default: nobody knows here how long that is. */
@@ -157,6 +169,10 @@ static void compare_terms(const struct diff *d, struct drift *c, const struct de
     if (was->verdict != VERDICT_HOLD)
         return;
     note(c, ASPECT_APPROVERS, approvers_compare(d->p[OLD], was->approve_by, d->p[NEW], is->approve_by));
+    const struct approval_terms *a = &was->approval, *b = &is->approval;
+    note(c, ASPECT_APPROVERS, compare_numbers(b->quorum, a->quorum)); /* more of them is stricter */
+    note(c, ASPECT_APPROVERS, compare_numbers(a->self, b->self));
+    note(c, ASPECT_APPROVERS, compare_numbers(b->step_up, a->step_up));
     note(c, ASPECT_REASON,
          of_two(was->reason_required && !is->reason_required, is->reason_required && !was->reason_required));
     note(c, ASPECT_WITHIN, compare_within(was->within_ms, is->within_ms));

@@ -218,6 +218,8 @@ static void compare_approver(struct diff *d, uint32_t was, uint32_t is)
     struct span op = title(d, "approvers", img_span(d->p[NEW], b->name), 0);
     say_operators(d, op, NEW, b->operators, a->operators);
     say_operators(d, op, OLD, a->operators, b->operators);
+    say_operators(d, op, NEW, b->groups, a->groups);
+    say_operators(d, op, OLD, a->groups, b->groups);
 }
 
 static void compare_pack(struct diff *d, uint32_t was, uint32_t is)

@@ -191,6 +191,12 @@ static void print_approve(const struct explained *x, const struct decision *d, c
         printf(", within ");
         explain_print_span(d->within_ms);
     }
+    if (d->approval.quorum > 1)
+        printf(", by %u different people", d->approval.quorum);
+    if (d->approval.step_up)
+        printf(", each with a passkey");
+    if (d->approval.self != SELF_OF_MACHINE)
+        printf(d->approval.self == SELF_YES ? ", also by the sandbox's owner" : ", never by the sandbox's owner");
     printf("%s\n", d->reason_required ? ", with a reason" : "");
 }
 
@@ -379,6 +385,12 @@ static void json_terms(struct jsonw *w, const struct explained *x, const struct 
         jsonw_kv(w, "operators", x->operators);
         jsonw_kv_u64(w, "within_ms", d->within_ms);
         jsonw_kv_bool(w, "reason_required", d->reason_required);
+        jsonw_kv_u64(w, "quorum", d->approval.quorum);
+        jsonw_kv_bool(w, "step_up", d->approval.step_up);
+        jsonw_kv(w, "self_approval",
+                 d->approval.self == SELF_YES  ? SPAN("yes")
+                 : d->approval.self == SELF_NO ? SPAN("no")
+                                               : SPAN("of the machine"));
     }
     if (d->upgrade && d->verdict != VERDICT_DENY)
         json_messages(w, &d->messages);

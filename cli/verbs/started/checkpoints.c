@@ -89,7 +89,9 @@ static int fork_request(const struct cli_call *c, struct dynbuf *body)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (cli_value(c, texts[i]))
             jsonw_kv(&w, texts[i], span_str(cli_value(c, texts[i])));
-    int rc = started_put_seconds(&w, c, "timeout");
+    int rc = started_put_mounts(&w, c);
+    if (rc == CLI_OK)
+        rc = started_put_seconds(&w, c, "timeout");
     jsonw_end_object(&w);
     return rc;
 }

@@ -6,7 +6,7 @@
 #include "policy/load/read/scalar.h"
 #include "sandbox-shim/plan/limits.h"
 
-enum { NAME_MAX_BYTES = 63, SHORT_DIGEST = sizeof("sha256:") - 1 + 12 };
+enum { MOUNTS_MAX = 8, NAME_MAX_BYTES = 63, SHORT_DIGEST = sizeof("sha256:") - 1 + 12 };
 
 const char *started_name_wrong(const char *s)
 {
@@ -41,6 +41,30 @@ int started_put_bytes(struct jsonw *w, const struct cli_call *c, const char *opt
     if (limits_bytes(&bytes, name, value, least_mib, &e) != 0)
         return verb_fail(CLI_USAGE, "%s", e.text);
     jsonw_kv_u64(w, option, bytes);
+    return CLI_OK;
+}
+
+/* NAME:/PLACE each */
+int started_put_mounts(struct jsonw *w, const struct cli_call *c)
+{
+    const char *value[MOUNTS_MAX + 1];
+    size_t n = cli_values(c, "mount", value, MOUNTS_MAX + 1);
+
+    if (n == 0)
+        return CLI_OK;
+    if (n > MOUNTS_MAX)
+        return verb_fail(CLI_USAGE, "at most %d mounts", MOUNTS_MAX);
+    jsonw_kv_array(w, "mounts");
+    for (size_t i = 0; i < n; i++) {
+        const char *colon = strchr(value[i], ':');
+        if (!colon || colon == value[i] || colon[1] != '/')
+            return verb_fail(CLI_USAGE, "--mount is NAME:/PLACE, such as rules:/mnt/rules");
+        jsonw_object(w);
+        jsonw_kv(w, "name", span_of(value[i], (size_t)(colon - value[i])));
+        jsonw_kv(w, "at", span_str(colon + 1));
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
     return CLI_OK;
 }
 
@@ -80,7 +104,9 @@ static int start_request(const struct cli_call *c, const char *name, const char 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (cli_value(c, texts[i]))
             jsonw_kv(&w, texts[i], span_str(cli_value(c, texts[i])));
-    int rc = started_put_bytes(&w, c, "memory", 64);
+    int rc = started_put_mounts(&w, c);
+    if (rc == CLI_OK)
+        rc = started_put_bytes(&w, c, "memory", 64);
     if (rc == CLI_OK)
         rc = started_put_bytes(&w, c, "disk", 1);
     if (rc == CLI_OK)

@@ -401,6 +401,16 @@ static void check_upstream(struct loader *l, const struct m_upstream *u)
         load_problem(l, u->tls.pins.at, "P017", "more than %d pins", PINS_MAX);
 }
 
+/* Somebody must be named, and so many that they can be enough. */
+static void check_approver(struct loader *l, const struct m_approver *v)
+{
+    if (v->operators.n == 0 && v->groups.n == 0)
+        load_problem(l, v->at, "P010", "an approvers entry needs \"operators\" or \"groups\"");
+    else if (v->groups.n == 0 && v->people.quorum.v > v->operators.n)
+        load_problem(l, v->people.quorum.at, "P015", "quorum: %llu of %zu people can never be",
+                     (unsigned long long)v->people.quorum.v, v->operators.n);
+}
+
 static void check_scope(struct loader *l, const struct m_scope *s)
 {
     if (s->sandboxes.at == NULL && s->labels.at == NULL)
@@ -419,6 +429,8 @@ void check_model(struct loader *l, struct model *m)
             check_scope(l, m->scopes[i]);
     struct set regions = {0};
     bool whole = true;
+    for (size_t i = 0; i < m->napprovers; i++)
+        check_approver(l, m->approvers[i]);
     for (size_t i = 0; i < m->nupstreams; i++) {
         (void)set_add(l, &regions, m->upstreams[i]->region.text);
         whole &= !m->upstreams[i]->at->broken;

@@ -75,7 +75,8 @@ static const struct policy_code codes[] = {
      "A sum alone does not bound how many requests there are: add requests:, or let the match ask for int_gte: 1 of "
      "what is added up."},
     {"P117", "an operator's name that nobody has",
-     "Name who may approve as the audit names them: \"uid 1000\" for the user with that number (id -u)."},
+     "Name who may approve as the audit names them: a person by the name that countersign operator list shows, or "
+     "\"uid 1000\" for the user with that number (id -u)."},
     {"P118", "the hold of an over: is never in force in the hours of its rule",
      "What is past the limits is denied then: name a hold without when:, or with the hours of the limited rule."},
     {"P119", "a path that looks like a regular expression or a template",

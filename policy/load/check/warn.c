@@ -92,11 +92,25 @@ static void warn_rule(struct loader *l, const struct model *m, struct uses *uses
                          SPAN_FMT(hosts->v[i].text));
 }
 
-/* Operators are the users of this machine who may open the gateway's socket or its sign-in link. */
+/* A person's name, or of a group what a provider may call it. */
+static bool is_word(struct span name, const char *more)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        uint8_t c = name.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!letter && (i == 0 || c == '\0' || strchr(more, c) == NULL))
+            return false;
+    }
+    return name.n > 0;
+}
+
+/* Operators are people (countersign operator), and users of this machine who may open the gateway's socket. */
 static bool is_operator(struct span name)
 {
     uint64_t uid;
-    return span_starts(name, SPAN("uid ")) && span_u64(span_from(name, 4), UINT32_MAX, &uid) == 0;
+    if (span_starts(name, SPAN("uid ")))
+        return span_u64(span_from(name, 4), UINT32_MAX, &uid) == 0;
+    return name.n <= 40 && is_word(name, "._-");
 }
 
 static void warn_approver(struct loader *l, const struct m_approver *a)
@@ -105,9 +119,15 @@ static void warn_approver(struct loader *l, const struct m_approver *a)
         if (!is_operator(a->operators.v[i].text))
             load_problem(
                 l, a->operators.v[i].at, "P117",
-                "no operator is called \"%.*s\", so nobody approves by that name: operators are called \"uid N\" "
-                "after the user who signs in or calls countersign approvals",
+                "no operator is called \"%.*s\", so nobody approves by that name: people have names of a-z 0-9 . _ - "
+                "(countersign operator add), users of the gateway's machine are \"uid N\"",
                 SPAN_FMT(span_first(a->operators.v[i].text, 100)));
+    for (size_t i = 0; i < a->groups.n; i++)
+        if (!is_word(a->groups.v[i].text, "._-:@/") || a->groups.v[i].text.n > 64)
+            load_problem(
+                l, a->groups.v[i].at, "P117",
+                "no group is called \"%.*s\", so nobody approves by it: groups have names of a-z 0-9 . _ - : @ /",
+                SPAN_FMT(span_first(a->groups.v[i].text, 100)));
 }
 
 void warn_model(struct loader *l, const struct model *m)

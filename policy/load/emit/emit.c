@@ -251,6 +251,7 @@ static void put_rule(struct emit *w, const struct m_rule *r)
                            .over = r->over.at ? index_or_none(model_rule(w->m, r->over.text)) : IMG_NONE};
     const struct m_match *except = r->except.v;
     emit_grants(r, &out);
+    emit_people(w->m, r, &out);
     out.scopes.first = emit_count(w, IMG_SCOPE_REF);
     for (size_t i = 0; i < r->scope.n; i++) {
         uint32_t s = index_or_none(model_scope(w->m, r->scope.v[i].text));
@@ -482,7 +483,8 @@ static void put_names(struct emit *w)
     }
     for (size_t i = 0; i < m->napprovers; i++) {
         struct img_approver out = {emit_str(w, m->approvers[i]->name.text),
-                                   emit_texts(w, &m->approvers[i]->operators)};
+                                   emit_texts(w, &m->approvers[i]->operators),
+                                   emit_texts(w, &m->approvers[i]->groups)};
         (void)emit_record(w, IMG_APPROVER, &out);
     }
     for (size_t i = 0; i < m->ncredentials; i++)

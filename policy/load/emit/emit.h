@@ -32,6 +32,8 @@ void emit_stub(struct emit *w, const struct m_credential *c, uint32_t credential
 struct img_range emit_windows(struct emit *w, const struct m_rule *r);
 struct img_range emit_limits(struct emit *w, const struct m_rule *r); /* IMG_LIMIT */
 void emit_grants(const struct m_rule *r, struct img_rule *out);
+/* How many must agree to what it holds, and who counts. */
+void emit_people(const struct model *m, const struct m_rule *r, struct img_rule *out);
 /* The keys under which rule i is looked for (policy/decide/rule_votes.c says which there are). */
 void emit_index_rule(struct emit *w, uint32_t i, const struct m_rule *r);
 void emit_index(struct emit *w);

@@ -112,8 +112,34 @@ void emit_grants(const struct m_rule *r, struct img_rule *out)
     const struct m_grants *g = &r->approve.grants;
     if (r->decide.v != VERDICT_HOLD)
         return;
-    out->grant_uses = g->uses.at ? (uint32_t)g->uses.v : GRANT_USES_USUAL;
+    out->grant_uses = g->uses.at ? (uint8_t)g->uses.v : GRANT_USES_USUAL;
     out->grant_within_ms = g->within.at ? g->within.v : GRANT_WITHIN_USUAL;
-    out->grant_effects = g->effects.at ? (uint32_t)g->effects.v : 1u << EFFECT_READ | 1u << EFFECT_WRITE;
+    out->grant_effects = (uint8_t)(g->effects.at ? g->effects.v : 1u << EFFECT_READ | 1u << EFFECT_WRITE);
     out->grant_named = g->at == NULL;
+}
+
+/* An entry of users of the machine alone is as it was before there were people. */
+static bool names_people(const struct m_approver *v)
+{
+    bool people = v->groups.n > 0;
+    for (size_t i = 0; i < v->operators.n; i++)
+        people |= !span_starts(v->operators.v[i].text, SPAN("uid "));
+    return people;
+}
+
+/* What the rule says counts beside what its approvers entry says, the stricter of both; whether the owner may, the
+ * rule's own word first. Where people are named at all, nobody approves what is their own unless that is said. */
+void emit_people(const struct model *m, const struct m_rule *r, struct img_rule *out)
+{
+    int at = r->approve.by.at ? model_approver(m, r->approve.by.text) : -1;
+    static const struct m_people nobody = {.quorum = {.v = 0}};
+    const struct m_people *own = &r->approve.people, *of = at < 0 ? &nobody : &m->approvers[at]->people;
+    if (r->decide.v != VERDICT_HOLD)
+        return;
+    uint64_t most = own->quorum.v > of->quorum.v ? own->quorum.v : of->quorum.v;
+    out->quorum = most ? (uint8_t)most : 1;
+    out->step_up = own->step_up.v || of->step_up.v;
+    const struct number *says = own->self.at ? &own->self : of->self.at ? &of->self : NULL;
+    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up;
+    out->self = says ? (says->v ? SELF_YES : SELF_NO) : named ? SELF_NO : SELF_OF_MACHINE;
 }

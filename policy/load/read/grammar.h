@@ -120,7 +120,10 @@ struct m_upstream {
 struct m_approver {
     const struct node *at;
     struct item name;
-    struct items operators;
+    struct items operators, groups;
+    struct m_people {
+        struct number quorum, self, step_up;
+    } people;
 };
 
 struct m_rule {
@@ -134,6 +137,7 @@ struct m_rule {
         const struct node *at;
         struct item by;
         struct number within, reason, inline_wait;
+        struct m_people people;
         struct m_grants {
             const struct node *at;
             struct number uses, within, effects;

@@ -7,6 +7,7 @@
 #include "policy/load/read/scalar.h"
 
 static const struct choice deny_only[] = {{"deny", 0}, {"allow-reads", CHOICE_LATER}, {"hold", CHOICE_LATER}, {0}};
+const struct choice step_ups[] = {{"passkey", 1}, {0}};
 const struct choice scheme_choices[] = {{"https", SCHEME_HTTPS}, {"http", SCHEME_HTTP}, {0}};
 
 static const struct key basic_keys[] = {
@@ -249,16 +250,14 @@ static const struct key upstream_keys[] = {
     {0}};
 static const struct table upstream_table = {"an upstream", sizeof(struct m_upstream), upstream_keys};
 
-static const struct key approver_keys[] = {{.name = "operators",
-                                            .type = KEY_TEXTS,
-                                            .at = AT(m_approver, operators),
-                                            .flags = KEY_NEEDED,
-                                            .help = "names of operators"},
-                                           LATER("groups"),
-                                           LATER("quorum"),
-                                           LATER("self_approval"),
-                                           LATER("step_up"),
-                                           {0}};
+static const struct key approver_keys[] = {
+    {.name = "operators",
+     .type = KEY_TEXTS,
+     .at = AT(m_approver, operators),
+     .help = "people, by the names of countersign operator"},
+    {.name = "groups", .type = KEY_TEXTS, .at = AT(m_approver, groups), .help = "people, by their groups"},
+    PEOPLE_KEYS(m_approver),
+    {0}};
 static const struct table approver_table = {"an approvers entry", sizeof(struct m_approver), approver_keys};
 
 /* "until TIME". That it is soon is asked when it is loaded; the image is over by itself. */

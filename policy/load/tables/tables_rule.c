@@ -262,9 +262,7 @@ static const struct key approve_keys[] = {TEXT(m_approve, by, "by", "an entry of
                                            .at = AT(m_approve, grants),
                                            .table = &grants_table,
                                            .help = "how many more of the same shape a yes may cover"},
-                                          LATER("quorum"),
-                                          LATER("step_up"),
-                                          LATER("self_approval"),
+                                          PEOPLE_KEYS(m_approve),
                                           {0}};
 static const struct table approve_table = {"approve:", sizeof(struct m_approve), approve_keys};
 

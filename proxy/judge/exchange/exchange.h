@@ -11,6 +11,8 @@
 #include "proxy/judge/exchange/websocket.h"
 #include "proxy/walk.h"
 
+enum { SIGNATURE_BYTES = 64, PROOF_MAX = 64 * 1024 };
+
 struct exchange {
     uint64_t xid;
     struct exchange *next_xid, *next_timed;
@@ -34,10 +36,11 @@ struct exchange {
     bool broken;
 
     /* what was asked */
-    bool forwarded;     /* it said that it is passed on for somebody else */
-    struct span reason; /* the agent's word */
-    struct span own;    /* what the client itself had in the slot of the credential, decoded; */
-    size_t nown;        /* and so many of it: none, one, or more, of which it is the last */
+    struct wire_step by; /* which step of its sandbox sent it; number 0: of none that is known */
+    bool forwarded;      /* it said that it is passed on for somebody else */
+    struct span reason;  /* the agent's word */
+    struct span own;     /* what the client itself had in the slot of the credential, decoded; */
+    size_t nown;         /* and so many of it: none, one, or more, of which it is the last */
     uint64_t declared, body_max, body_reserved, body_credit;
     struct body *body; /* NULL: none, or it streams; of what is held, the bytes first held */
 
@@ -46,8 +49,8 @@ struct exchange {
     struct exceeded *exceeded;  /* NULL: of no limit is it known that it is used up */
     struct digest digest, join; /* zero until they are needed */
     struct wire_ticket_state ticket;
-    struct span answer; /* of a ticket that is done: wire_answer, u64 size, span inline */
-    uint8_t signature[64];
+    struct span answer;    /* of a ticket that is done: wire_answer, u64 size, span inline */
+    struct span signature; /* the ledger's word: 64 bytes, and behind them what passkeys signed; in the arena */
     uint64_t park_until;
     bool waits;                /* parked, as the ledger was told (tickets/client.h) */
     struct span aws_signature; /* the client's own, which leaves with no request: whose words it reads */

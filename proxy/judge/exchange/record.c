@@ -231,7 +231,9 @@ void record_fill(const struct exchange *x, struct wire_record *r, struct record_
         r->sandbox = x->sandbox->name;
         r->session = x->sandbox->session;
         r->generation = x->sandbox->started ? x->sandbox->generation : 0;
+        r->by = x->by;
     }
+    r->lease = x->lease;
     if (x->now.image)
         r->policy = x->now.image->digest;
     if (q->has_query)
@@ -335,7 +337,8 @@ static void put_refused(struct judge *j, const struct front *f, const struct ref
                             .verdict = span_str(verdict_name(VERDICT_DENY)),
                             .code = q->code,
                             .op = span_str(walk_name(q->step)),
-                            .resource = resource};
+                            .resource = resource,
+                            .by = q->by};
     if (f->sandbox)
         r.session = f->sandbox->session;
     if (f->sandbox && f->sandbox->started)

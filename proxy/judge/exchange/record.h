@@ -38,6 +38,7 @@ struct refused {
     enum walk_step step;
     struct span code, scheme, host; /* scheme and host may be empty */
     uint16_t port;
+    struct wire_step by;
 };
 enum { REFUSED_RECORDS = 50 };
 void record_refused(struct judge *j, struct front *f, const struct refused *r);

@@ -84,7 +84,7 @@ static void turn_down(struct judge *j, struct front *f, const struct connect *to
     post_send(j, "a refusal could not be given to the front");
     record_refused(j, f,
                    &(struct refused){to->xid, WALK_INTERCEPT, span_str(code), SPAN("https"),
-                                     span_of(to->host, to->nhost), to->port});
+                                     span_of(to->host, to->nhost), to->port, to->by});
     arena_free(&a);
 }
 
@@ -136,7 +136,7 @@ int connect_asked(struct judge *j, struct front *f, struct frame *fr)
         answer(j, f, fr->id, l->der, l->ca);
         return 0;
     }
-    struct connect to = {.xid = fr->id, .nhost = host.n, .port = port};
+    struct connect to = {.xid = fr->id, .by = frames_step(f, fr->id), .nhost = host.n, .port = port};
     memcpy(to.host, host.p, host.n);
     bool others = is_waited_for(f, host);
     if (f->sandbox == NULL || f->nconnects >= FRONT_CONNECTS_MAX) {

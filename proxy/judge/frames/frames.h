@@ -19,6 +19,9 @@ void frames_client_gone(struct exchange *x);
 /* The upstream refused its credential, and there is no other: the carrier hands on what the upstream said. */
 void frames_no_other(struct exchange *x);
 
+/* Which step what a front says of this id is of, if that was what it said last. */
+struct wire_step frames_step(const struct front *f, uint64_t xid);
+
 /* CONNECT: the front's key, its leafs, and those who wait for one (connect.c). */
 int connect_key(struct front *f, struct span payload) MUSTCHECK;
 int connect_asked(struct judge *j, struct front *f, struct frame *fr) MUSTCHECK;

@@ -10,6 +10,18 @@
 
 enum { REASON_BYTES = 500, CODE_BYTES = 64, BODY_KIND_NONE = 0, BODY_KIND_INLINE, BODY_KIND_TO_COME };
 
+struct wire_step frames_step(const struct front *f, uint64_t xid)
+{
+    return f->said_of == xid ? f->said : (struct wire_step){.number = 0};
+}
+
+static int step_said(struct front *front, const struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    front->said_of = f->id;
+    return wire_get_step(&m, &front->said) == 0 ? msg_end(&m) : -1;
+}
+
 void frames_client_gone(struct exchange *x)
 {
     if (x->client == CLIENT_WAITS)
@@ -56,6 +68,7 @@ static int take_request(struct exchange *x, struct span payload)
     if (kind != BODY_KIND_NONE)
         exchange_upload(x, kind == BODY_KIND_TO_COME ? UPLOAD_TO_COME : UPLOAD_WHOLE);
     x->body = kind == BODY_KIND_INLINE ? body_inline(body) : NULL;
+    x->by = frames_step(x->front, x->xid);
     return 0;
 }
 
@@ -178,7 +191,7 @@ static int front_refused(struct judge *j, struct front *front, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     uint8_t step = msg_get_u8(&m);
-    struct refused r = {.xid = f->id, .code = msg_get_span(&m, CODE_BYTES)};
+    struct refused r = {.xid = f->id, .code = msg_get_span(&m, CODE_BYTES), .by = frames_step(front, f->id)};
     r.scheme = msg_get_span(&m, 5);
     r.host = msg_get_span(&m, HTTP_HOST_MAX);
     r.port = msg_get_u16(&m);
@@ -197,6 +210,8 @@ int frames_front(struct judge *j, struct front *front, struct frame *f)
         return f->id == 0 ? connect_key(front, f->payload) : -1;
     if (f->id >> XID_FRONT_SHIFT != front->instance)
         return -1; /* another front's exchange */
+    if (f->type == M_STEP)
+        return step_said(front, f);
     if (f->type == M_FRONT_REFUSED)
         return front_refused(j, front, f);
     if (f->type == M_CONNECT)

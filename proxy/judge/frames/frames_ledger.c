@@ -131,14 +131,14 @@ static int take_claimed(struct exchange *x, struct msg_in *m, struct frame *f)
     if (rest.n != m->rest.n)
         return -1;
     msg_get_digest(&own, &x->digest);
-    struct span signature = msg_get_span(&own, sizeof(x->signature));
+    struct span signature = msg_get_span(&own, SIGNATURE_BYTES + PROOF_MAX);
     if (wire_get_request(&own, &x->request) != 0)
         return -1;
     uint64_t size = msg_get_u64(&own);
     struct span bytes = msg_get_span(&own, BODY_INLINE_MAX);
-    if (msg_end(&own) != 0 || signature.n != sizeof(x->signature))
+    if (msg_end(&own) != 0 || signature.n < SIGNATURE_BYTES)
         return -1;
-    memcpy(x->signature, signature.p, sizeof(x->signature));
+    x->signature = signature;
     int fd = frame_take_fd(f, 0);
     body_unref(&x->body); /* x->now was read from it and keeps it until it is judged again */
     if (fd >= 0) {

@@ -99,6 +99,7 @@ static const char *message(uint16_t type)
         {M_REPLY, "REPLY"},
         {M_CANCEL, "CANCEL"},
         {M_FRONT_REFUSED, "FRONT_REFUSED"},
+        {M_STEP, "STEP"},
         {M_MESSAGE, "MESSAGE"},
         {M_FORWARD, "FORWARD"},
         {M_NEED_RELEASE, "NEED_RELEASE"},

@@ -190,6 +190,7 @@ int ticket_open(struct exchange *x)
     t.dialect = span_str(dialect_name(dialect_of(&client)));
     shape_of(x->now.image->policy, d, &in, &x->arena, &t.shape);
     t.reason_required = d->reason_required;
+    t.people = (struct wire_people){(uint8_t)d->approval.quorum, (uint8_t)d->approval.self, d->approval.step_up};
     t.within_ms = d->within_ms ? d->within_ms : j->config.expires_ms;
     struct dynbuf *b = post_begin(j, ROLE_LEDGER, 0, M_TICKET_OPEN, x->xid);
     wire_put_ticket(b, &t);
@@ -217,6 +218,8 @@ int ticket_claim(struct exchange *x)
     msg_put_digest(b, &x->now.image->digest);
     msg_put_span(b, x->now.d.rule.id);
     msg_put_digest(b, &terms);
+    wire_put_step(b, &x->by);
+    msg_put_id(b, &x->lease);
     if (post_commit(x->judge, -1) != 0)
         return -1;
     exchange_claim(x, CLAIM_MADE);

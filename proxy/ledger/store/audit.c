@@ -86,10 +86,17 @@ static void put_seen(struct jsonw *w, const struct wire_record *r)
 void audit_record(struct audit *a, const struct wire_record *r)
 {
     struct jsonw *w = &a->w;
+    char step[WIRE_STEP_TEXT], lease[ID_TEXT + 1];
     put_if(w, "sandbox", r->sandbox);
     put_if(w, "session", r->session);
     if (r->generation)
         jsonw_kv_u64(w, "generation", r->generation);
+    if (r->by.number)
+        jsonw_kv(w, "step", wire_step_text(&r->by, step));
+    if (!id_is_none(&r->lease)) {
+        id_text(&r->lease, lease);
+        jsonw_kv(w, "lease", span_of(lease, ID_TEXT));
+    }
     put_if(w, "method", r->method);
     put_if(w, "scheme", r->scheme);
     put_if(w, "host", r->host);

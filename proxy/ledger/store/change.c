@@ -1,6 +1,6 @@
 /* The one way a ticket changes: compare and set, audit record, word to the judge and the desk. */
 #include "common/log.h"
-#include "proxy/ledger/store/store_in.h"
+#include "proxy/ledger/store/people/people.h"
 
 int ticket_told(struct store *s, const struct row *r)
 {
@@ -17,6 +17,22 @@ int ticket_told(struct store *s, const struct row *r)
 static bool ends(enum ticket_state t)
 {
     return t != TICKET_PENDING && t != TICKET_APPROVED && t != TICKET_EXECUTING;
+}
+
+/* How whoever decided had signed in, what they were shown, and who had agreed. */
+static void decided_by(struct store *s, const struct row *r, struct jsonw *w)
+{
+    static const struct digest none;
+    char hex[2 * DIGEST_BYTES + 1];
+    if (r->decision->how.n)
+        jsonw_kv(w, "how", r->decision->how);
+    if (memcmp(&r->decision->facts, &none, sizeof(none)) != 0) {
+        hex_text(span_of(r->decision->facts.b, DIGEST_BYTES), hex);
+        jsonw_kv(w, "shown", span_str(hex));
+    }
+    jsonw_kv_bool(w, "passkey", r->decision->passkey.n > 0);
+    if (r->decision->what == DECIDE_APPROVE)
+        votes_json(s, r, w);
 }
 
 int ticket_decide(struct store *s, struct row *r, enum ticket_state to, struct span by, struct span channel,
@@ -53,6 +69,8 @@ int ticket_decide(struct store *s, struct row *r, enum ticket_state to, struct s
     jsonw_kv(&a.w, "reason", reason);
     if (r->grant.n)
         jsonw_kv(&a.w, "grant", r->grant);
+    if (r->decision != NULL)
+        decided_by(s, r, &a.w);
     audit_record(&a, &r->record);
     return audit_end(&a) == 0 ? ticket_told(s, r) : -1;
 }

@@ -2,6 +2,8 @@
 #include <stdio.h>
 
 #include "proxy/ledger/store/grants/grants.h"
+#include "proxy/ledger/store/people/people.h"
+#include "proxy/ledger/store/runs/runs.h"
 
 /* 1 written, 0 this exchange has an intent already, -1. */
 static int add_effect(struct store *s, uint64_t xid, struct span ticket, struct span sandbox)
@@ -49,6 +51,8 @@ static int claim_audit(struct store *s, const struct store_claim *c, struct row 
     struct audit a;
     struct wire_record now = r->record; /* with the policy and rule that let it go now */
     now.policy = c->policy;
+    now.by = c->by;
+    now.lease = c->lease;
     if (!span_eq(now.rule.id, c->rule))
         now.rule = (struct wire_rule){.id = c->rule};
     audit_begin(&a, s, "intent", NULL, &c->xid, r->id);
@@ -57,7 +61,7 @@ static int claim_audit(struct store *s, const struct store_claim *c, struct row 
     jsonw_kv(&a.w, "channel", r->channel);
     if (r->grant.n)
         jsonw_kv(&a.w, "grant", r->grant);
-    return audit_end(&a);
+    return audit_end(&a) == 0 ? runs_effect(s, &now, &(struct run_effect){.xid = c->xid, .begins = true}) : -1;
 }
 
 int ticket_request(struct store *s, const struct row *r, struct store_bytes *out)
@@ -104,6 +108,8 @@ int store_claim(struct store *s, const struct store_claim *c, bool *ok, uint8_t 
         return got;
     if (waits && grant_use(s, &g, &r) != 0)
         return -1;
+    if (c->proof != NULL && votes_proof(s, &r, c->proof) != 0)
+        return -1;
     if (set_claimed(s, &r, c->xid) != 0 || reserve_claimed(s, r.id) != 0 || claim_audit(s, c, &r) != 0)
         return -1;
     r.state = TICKET_EXECUTING;
@@ -149,7 +155,7 @@ int store_intent(struct store *s, uint64_t xid, const struct wire_record *r, con
     }
     audit_begin(&a, s, "intent", NULL, &xid, SPAN_NONE);
     audit_record(&a, r);
-    *ok = audit_end(&a) == 0;
+    *ok = audit_end(&a) == 0 && runs_effect(s, r, &(struct run_effect){.xid = xid, .begins = true}) == 0;
     return *ok ? 0 : -1;
 }
 
@@ -267,6 +273,10 @@ int store_outcome(struct store *s, const struct store_outcome *given)
         if ((ended = end_ticket(s, &o, id, &r)) < 0)
             return -1;
     }
+    const struct run_effect effect = {
+        .xid = o.xid, .refused = o.outcome == OUTCOME_NOT_SENT, .out = o.out, .in = o.in};
+    if (runs_effect(s, &o.record, &effect) != 0)
+        return -1;
     if (read && intent == 0 && !s->c.audit_reads)
         return 0;
     if (result_audit(s, &o, id, sent_ms) != 0)
@@ -279,9 +289,12 @@ int store_audit(struct store *s, uint64_t xid, const struct wire_record *r)
     struct audit a;
     if (store_begin(s) != 0)
         return -1;
-    audit_begin(&a, s, span_eq(r->code, SPAN(WIRE_CODE_STUB)) ? "answered" : "denied", NULL, &xid, SPAN_NONE);
+    bool answered = span_eq(r->code, SPAN(WIRE_CODE_STUB));
+    audit_begin(&a, s, answered ? "answered" : "denied", NULL, &xid, SPAN_NONE);
     audit_record(&a, r);
-    return audit_end(&a);
+    if (audit_end(&a) != 0)
+        return -1;
+    return answered ? 0 : runs_effect(s, r, &(struct run_effect){.xid = xid, .refused = true});
 }
 
 int store_websocket(struct store *s, const struct store_websocket *w)
@@ -297,7 +310,9 @@ int store_websocket(struct store *s, const struct store_websocket *w)
     if (w->closed)
         jsonw_kv_u64(&a.w, "closed", w->closed);
     audit_record(&a, &w->record);
-    return audit_end(&a);
+    if (audit_end(&a) != 0)
+        return -1;
+    return runs_effect(s, &w->record, &(struct run_effect){.xid = w->xid, .out = w->out, .in = w->in, .again = true});
 }
 
 static bool kind_ok(struct span kind)

@@ -25,6 +25,10 @@ struct store_claim {
     uint16_t port;
     struct digest policy, terms;
     struct span rule;
+    struct dynbuf *proof; /* of a ticket that needs passkeys, what they signed, for the keeper: u8 quorum, u8 n,
+                             digest of the facts, n x (span operator, span what it signed); NULL: not wanted */
+    struct wire_step by;  /* of who claims it, and the lease it brought */
+    struct id lease;
 };
 /* *ok: it is yours, once; digest and request are filled. Else state says where the ticket stands: held on other terms
  * than the claim's, it is cancelled by this. */
@@ -71,15 +75,27 @@ enum decided {
     DECIDED_OTHER_DIGEST,
     DECIDED_NO_REASON,
     DECIDED_NO_GRANT,
+    DECIDED_AGREED,       /* written down; others must agree before it may leave */
+    DECIDED_SELF,         /* it is their own */
+    DECIDED_NOT_A_PERSON, /* several must agree, or with passkeys, and only people count */
+    DECIDED_TWICE,        /* they have agreed already */
+    DECIDED_NO_PASSKEY,
 };
 /* What an approval is to cover beside its ticket: so many more of the same shape, for so long. uses 0: nothing. */
 struct store_grant {
     uint32_t uses;
     uint64_t for_ms;
 };
-int store_decide(struct store *s, const struct id *ticket, enum decide what, struct span by, struct span channel,
-                 struct span reason, const struct digest *shown, const struct store_grant *grant,
-                 enum decided *result, uint8_t *state) MUSTCHECK;
+struct store_decision {
+    enum decide what;
+    struct span by, channel, reason;
+    struct span how;            /* they had signed in; empty: not said */
+    struct digest shown, facts; /* of the request, and wire_facts_digest; all zero: not said, and not compared */
+    struct span passkey;        /* what one signed for this decision; empty: nothing */
+    struct store_grant grant;
+};
+int store_decide(struct store *s, const struct id *ticket, const struct store_decision *d, enum decided *result,
+                 uint8_t *state) MUSTCHECK;
 /* From now on nothing is approved by it. *why: a sentence when there is no such grant, else NULL. */
 int store_grant_revoke(struct store *s, const struct id *grant, struct span by, struct span reason,
                        const char **why) MUSTCHECK;
@@ -123,6 +139,17 @@ struct store_token {
 };
 /* *why: it may not be put, in words. What opens a sandbox is put again as it is now; a key is not. */
 int store_token_put(struct store *s, const struct store_token *t, const char **why) MUSTCHECK;
+/* The people who decide (people/schema_10.sql). */
+enum operator_act { OPERATOR_NONE = 0, OPERATOR_ADD, OPERATOR_GROUPS, OPERATOR_PASSWORD, OPERATOR_REMOVE };
+struct store_operator {
+    enum operator_act what;
+    struct span by, name;
+    struct span uid;      /* OPERATOR_ADD: "uid 1000", or empty */
+    struct span groups;   /* OPERATOR_ADD, OPERATOR_GROUPS: in order, a space between */
+    struct span password; /* OPERATOR_PASSWORD: as crypt(3) made it; empty: none any more */
+};
+/* *why: a sentence when it may not be, else NULL. */
+int store_operator_put(struct store *s, const struct store_operator *o, const char **why) MUSTCHECK;
 /* A key, and all that came of it. */
 int store_key_remove(struct store *s, struct span name, const char **why) MUSTCHECK;
 /* No write leaves until it is lifted; nothing happens if it is so already. */

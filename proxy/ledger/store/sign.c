@@ -43,11 +43,12 @@ static int sign(const struct signer *s, struct dynbuf *b, uint8_t out[SIGN_BYTES
 }
 
 int signer_release(const struct signer *s, uint64_t xid, struct span credential, struct span host, uint16_t port,
-                   const struct digest *d, uint8_t out[SIGN_BYTES])
+                   const struct digest *d, struct span proof, uint8_t out[SIGN_BYTES])
 {
     struct dynbuf b;
-    dynbuf_init(&b, 4096);
+    dynbuf_init(&b, 4096 + proof.n);
     wire_release_statement(&b, xid, credential, host, port, d);
+    dynbuf_add(&b, proof);
     return sign(s, &b, out);
 }
 

@@ -15,9 +15,9 @@ struct signer *signer_new(void) MUSTCHECK;
 struct signer *signer_of(const struct secret *seed) MUSTCHECK;
 void signer_free(struct signer **s);
 int signer_public(const struct signer *s, uint8_t out[SIGN_PUBLIC]) MUSTCHECK;
-/* Over wire_release_statement of these. */
+/* Over wire_release_statement of these, and what passkeys signed for it (store_proof; empty: nothing). */
 int signer_release(const struct signer *s, uint64_t xid, struct span credential, struct span host, uint16_t port,
-                   const struct digest *d, uint8_t out[SIGN_BYTES]) MUSTCHECK;
+                   const struct digest *d, struct span proof, uint8_t out[SIGN_BYTES]) MUSTCHECK;
 
 /* Over the span "countersign audit 1", seq, and the hash of that record, as common/msg.h writes them. */
 int signer_head(const struct signer *s, uint64_t seq, const struct digest *head, uint8_t out[SIGN_BYTES]) MUSTCHECK;

@@ -3,6 +3,9 @@
 #ifndef PROXY_LEDGER_STORE_SQL_H
 #define PROXY_LEDGER_STORE_SQL_H
 
+#include "proxy/ledger/store/people/sql_people.h"
+#include "proxy/ledger/store/runs/sql_runs.h"
+
 /* clang-format off */
 #define SQL_TICKET_COLUMNS \
     "id,state,sandbox,session,method,scheme,host,port,path,query,op,effect,resource,credential,code," \
@@ -149,6 +152,7 @@
         " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)") \
     X(RUN_GET, "SELECT sandbox,generation,command FROM run WHERE id=?1") \
     X(RUN_END, "UPDATE run SET state=?2,ended_ms=?3,end_seq=?4 WHERE id=?1 AND state='running'") \
+    SQL_RUN_STATEMENTS(X) \
     X(RUN_STARTED, "UPDATE run SET what=?3,state=?4,ended_ms=?5,end_seq=?6 WHERE sandbox=?1 AND generation=?2" \
         " AND what='start' AND state='running'") \
     X(RUNS_OPEN, "SELECT id FROM run WHERE state='running' AND what='command' AND (?1='' OR sandbox=?1) AND id>?2" \
@@ -179,7 +183,8 @@
     X(LEASE_OF_SANDBOX, "SELECT id FROM lease WHERE sandbox=?1 AND state='live' LIMIT 256") \
     X(LEASE_DUE, "SELECT id FROM lease WHERE state='live' AND expires_ms<=?1 LIMIT 256") \
     X(LEASE_OLD, "DELETE FROM lease WHERE state<>'live' AND (ended_ms<=?1 OR (created_by=?3 AND ended_ms<=?2))" \
-        " AND id NOT IN (SELECT parent FROM lease WHERE parent IS NOT NULL)")
+        " AND id NOT IN (SELECT parent FROM lease WHERE parent IS NOT NULL)") \
+    SQL_PEOPLE_STATEMENTS(X)
 /* clang-format on */
 
 enum sql_id {

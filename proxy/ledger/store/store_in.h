@@ -66,7 +66,8 @@ int audit_resume(struct store *s, struct err *e) MUSTCHECK;
 /* row.c: a ticket as it stands. Spans are copies that live until the next operation. */
 struct row {
     struct span id, sandbox, session, credential, host, by, channel, reason, boot;
-    struct span grant; /* by which it was approved, in this operation */
+    struct span grant;                     /* by which it was approved, in this operation */
+    const struct store_decision *decision; /* likewise: by a person */
     enum ticket_state state;
     struct wire_record record;
     struct digest digest, join, terms; /* terms all zero: none were kept */

@@ -4,6 +4,7 @@
 
 #include "proxy/outbound.h"
 #include "proxy/ledger/store/grants/grants.h"
+#include "proxy/ledger/store/people/people.h"
 
 /* 1 a row was read, 0 none, -1. */
 static int find_live(struct store *s, struct span session, const struct digest *join, struct row *r)
@@ -235,7 +236,7 @@ static int insert(struct store *s, const struct wire_ticket *t, struct span id, 
     db_int(q, 31, s->wall);
     db_int(q, 32, s->wall + lives_ms);
     db_int(q, 33, s->uptime + lives_ms);
-    if (db_run(&s->db, q) != 0 || grant_shape(s, id, &t->shape) != 0)
+    if (db_run(&s->db, q) != 0 || grant_shape(s, id, &t->shape) != 0 || people_set(s, id, &t->people) != 0)
         return -1;
     return body.n ? body_keep(s, id, body) : 0;
 }
@@ -334,32 +335,45 @@ int store_ticket_open(struct store *s, const struct wire_ticket *t, const struct
     return got == 0 ? open_new(s, t, limits, body, st, over) : got < 0 ? -1 : 0;
 }
 
-static int decide_open(struct store *s, struct row *r, enum decide what, struct span by, struct span channel,
-                       struct span reason)
+static int decide_open(struct store *s, struct row *r, const struct store_decision *d)
 {
     static const enum ticket_state to[] = {
         [DECIDE_APPROVE] = TICKET_APPROVED, [DECIDE_DENY] = TICKET_DENIED, [DECIDE_CANCEL] = TICKET_CANCELLED};
-    return ticket_decide(s, r, to[what], by, channel, reason);
+    r->decision = d;
+    return ticket_decide(s, r, to[d->what], d->by, d->channel, d->reason);
 }
 
-int store_decide(struct store *s, const struct id *ticket, enum decide what, struct span by, struct span channel,
-                 struct span reason, const struct digest *shown, const struct store_grant *grant,
-                 enum decided *result, uint8_t *state)
+/* An open ticket, by somebody who may say so: with enough that agree it is decided. */
+static enum decided decide_with(struct store *s, struct row *r, const struct store_decision *d)
+{
+    enum decided why = DECIDED_STORE;
+    int got = vote_may(s, r, d, &why);
+    if (got <= 0)
+        return got < 0 ? DECIDED_STORE : why;
+    if (d->grant.uses &&
+        (got = d->what == DECIDE_APPROVE ? grant_give(s, r, &d->grant, d->by, d->channel, d->reason) : 0) <= 0)
+        return got < 0 ? DECIDED_STORE : DECIDED_NO_GRANT;
+    if ((got = vote_put(s, r, d)) <= 0)
+        return got < 0 ? DECIDED_STORE : DECIDED_AGREED;
+    return decide_open(s, r, d) == 0 ? DECIDED_DONE : DECIDED_STORE;
+}
+
+int store_decide(struct store *s, const struct id *ticket, const struct store_decision *d, enum decided *result,
+                 uint8_t *state)
 {
     static const struct digest none;
     struct row r;
     *result = DECIDED_STORE;
     *state = TICKET_NONE;
-    int given, got = row_begin(s, ticket, &r);
+    int got = row_begin(s, ticket, &r);
     if (got < 0)
         return -1;
     /* An approval may be taken back as long as it was not used; nothing else is decided twice. */
     bool alive = got == 1 && (r.state == TICKET_PENDING || r.state == TICKET_APPROVED);
-    bool open = alive && (r.state == TICKET_PENDING || what != DECIDE_APPROVE);
-    *result = DECIDED_DONE;
+    bool open = alive && (r.state == TICKET_PENDING || d->what != DECIDE_APPROVE);
     if (got == 0)
         *result = DECIDED_NO_TICKET;
-    else if (what < DECIDE_APPROVE || what > DECIDE_CANCEL || by.n == 0)
+    else if (d->what < DECIDE_APPROVE || d->what > DECIDE_CANCEL || d->by.n == 0)
         *result = DECIDED_NOT_PENDING;
     else if (alive && row_overdue(s, &r))
         *result = ticket_expire(s, &r) == 0 ? DECIDED_EXPIRED : DECIDED_STORE;
@@ -367,14 +381,12 @@ int store_decide(struct store *s, const struct id *ticket, enum decide what, str
         *result = DECIDED_EXPIRED;
     else if (!open)
         *result = DECIDED_NOT_PENDING;
-    else if (memcmp(shown, &none, sizeof(none)) != 0 && memcmp(shown, &r.digest, sizeof(none)) != 0)
+    else if (memcmp(&d->shown, &none, sizeof(none)) != 0 && memcmp(&d->shown, &r.digest, sizeof(none)) != 0)
         *result = DECIDED_OTHER_DIGEST;
-    else if (what == DECIDE_APPROVE && r.reason_required && span_trim(reason).n == 0)
+    else if (d->what == DECIDE_APPROVE && r.reason_required && span_trim(d->reason).n == 0)
         *result = DECIDED_NO_REASON;
-    else if (grant->uses && (given = what == DECIDE_APPROVE ? grant_give(s, &r, grant, by, channel, reason) : 0) <= 0)
-        *result = given < 0 ? DECIDED_STORE : DECIDED_NO_GRANT;
-    else if (decide_open(s, &r, what, by, channel, reason) != 0)
-        *result = DECIDED_STORE;
+    else
+        *result = decide_with(s, &r, d);
     *state = got == 1 ? (uint8_t)r.state : TICKET_NONE;
     return *result == DECIDED_STORE ? -1 : 0;
 }

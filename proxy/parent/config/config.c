@@ -13,7 +13,7 @@ enum { CONFIG_FILE_MAX = 256 * 1024, UID_MIN = 1000, UID_NOBODY = 65534, UID_MAX
 
 struct row_desk {
     const struct node *at;
-    struct item http;
+    struct item http, https, certificate, key, name;
 };
 struct row_dock {
     const struct node *at;
@@ -52,7 +52,7 @@ struct row_file {
     struct item state_dir, store, floors, signers, roots, crl;
     struct row_dns dns;
     struct items policy, tasks;
-    struct list listeners;
+    struct list listeners, pool, mounts, devices;
     struct row_desk desk;
     struct row_dock dock;
     struct row_hold hold;
@@ -76,10 +76,17 @@ static void take_addresses(struct loader *l, const struct node *n, void *field)
         load_problem(l, n, "C009", "at least one address is wanted, such as 10.0.0.2 or 10.0.0.2:53");
 }
 
-static const struct key desk_keys[] = {{"http", KEY_CALL, AT(row_desk, http), KEY_NEEDED, .call = config_read_address,
-                                        .help = "loopback address:port of the approval page"},
-                                       {.name = "https", .type = KEY_LATER},
-                                       {.type = KEY_END}};
+static const struct key desk_keys[] = {
+    {"http", KEY_CALL, AT(row_desk, http), 0, .call = config_read_address,
+     .help = "loopback address:port of the approval page"},
+    {"https", KEY_CALL, AT(row_desk, https), 0, .call = config_read_address,
+     .help = "instead of http: any address:port, with TLS"},
+    {"certificate", KEY_TEXT, AT(row_desk, certificate), 0,
+     .help = "of https: PEM file of the chain, its leaf first"},
+    {"key", KEY_TEXT, AT(row_desk, key), 0, .help = "of https: PEM file of its private key"},
+    {"name", KEY_TEXT, AT(row_desk, name), 0,
+     .help = "of https: the host name that browsers go to, with a port where that is another"},
+    {.type = KEY_END}};
 static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_keys};
 
 static const struct key dock_keys[] = {{"http", KEY_CALL, AT(row_dock, http), KEY_NEEDED, .call = config_read_address,
@@ -163,7 +170,13 @@ static const struct key file_keys[] = {
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
+    {"mounts", KEY_LIST, AT(row_file, mounts), 0, .table = &config_mount_table,
+     .help = "directories that started sandboxes may read"},
+    {"devices", KEY_LIST, AT(row_file, devices), 0, .table = &config_pool_table,
+     .help = "devices that tasks may have"},
     {"tasks", KEY_TEXTS, AT(row_file, tasks), KEY_EMPTY, .help = "files of kinds of tasks, relative to this file"},
+    {"pool", KEY_LIST, AT(row_file, pool), 0, .table = &config_ready_table,
+     .help = "sandboxes that are started before anybody asks for them"},
     {"log", KEY_MAP, AT(row_file, log), 0, .table = &log_table, .help = "what is written to standard error"},
     {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
     {"disclose", KEY_ONE_OF, AT(row_file, disclose), 0, .choices = disclosures,
@@ -293,6 +306,46 @@ static void take_log(struct loader *l, const struct row_log *r, struct config *c
         config_copy(l, c->log_trace, sizeof(c->log_trace), &r->trace);
 }
 
+/* A DNS name, which a certificate can be for, and a port where browsers use another than the page listens on. */
+static bool is_site(struct span name)
+{
+    struct span host, port;
+    uint64_t n;
+    bool has = span_cut(name, ':', &host, &port), dot = false;
+    for (size_t i = 0; i < host.n; i++) {
+        uint8_t c = host.p[i];
+        dot |= c == '.';
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '.')
+            return false;
+    }
+    return host.n > 0 && host.n <= 253 && (dot || span_eq(host, SPAN("localhost"))) &&
+           (!has || (span_u64(port, 65535, &n) == 0 && n > 0));
+}
+
+static void take_desk(struct loader *l, const struct row_desk *r, const char *file, struct config *c)
+{
+    bool tls = r->https.at != NULL;
+    if (tls == (r->http.at != NULL))
+        load_problem(l, r->at, "C005", "the page has one of http and https");
+    else if (!tls && !loopback(r->http.text))
+        load_problem(l, r->at, "C005",
+                     "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost; https: with a "
+                     "certificate may be anywhere");
+    else if (tls != (r->certificate.at != NULL) || tls != (r->key.at != NULL) || tls != (r->name.at != NULL))
+        load_problem(l, r->at, "C005",
+                     "https: of the page goes with certificate:, key: and name:, and these with it");
+    else if (tls && !is_site(r->name.text))
+        load_problem(
+            l, r->name.at, "C005",
+            "name: is the host name of the page in small letters, as in approve.example or approve.example:8443");
+    config_copy(l, c->desk_address, sizeof(c->desk_address), tls ? &r->https : &r->http);
+    if (!tls)
+        return;
+    config_copy_path(l, c->desk_certificate, CONFIG_PATH, file, &r->certificate);
+    config_copy_path(l, c->desk_key, CONFIG_PATH, file, &r->key);
+    config_copy(l, c->desk_name, sizeof(c->desk_name), &r->name);
+}
+
 static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)
 {
     if (r->state_dir.at != NULL)
@@ -319,11 +372,8 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         config_copy_path(l, c->policy[c->npolicy++], CONFIG_PATH, file, &r->policy.v[i]);
     if (r->listeners.at != NULL)
         config_take_listeners(l, &r->listeners, file, c);
-    if (r->desk.at != NULL && !loopback(r->desk.http.text))
-        load_problem(l, r->desk.at, "C005",
-                     "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost");
     if (r->desk.at != NULL)
-        config_copy(l, c->desk_address, sizeof(c->desk_address), &r->desk.http);
+        take_desk(l, &r->desk, file, c);
     if (r->dock.at != NULL && !loopback(r->dock.http.text))
         load_problem(l, r->dock.at, "C005",
                      "without TLS the sandbox API may only listen on loopback: 127.0.0.1, ::1 or localhost; put a "
@@ -346,7 +396,9 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
     take_log(l, &r->log, c);
+    config_take_mounts(l, &r->mounts, &r->devices, c);
     config_take_tasks(l, &r->tasks, file, c);
+    config_take_ready(l, &r->pool, c);
     c->shadow = r->mode.v == 2;
     c->store_lost_allow_reads = r->store_lost.v == 1;
     c->disclose_rules = r->disclose.v == 1;
@@ -427,6 +479,8 @@ struct config *config_load(const struct config_args *a, struct err *e)
     }
     while (strlen(c->state_dir) > 1 && c->state_dir[strlen(c->state_dir) - 1] == '/')
         c->state_dir[strlen(c->state_dir) - 1] = '\0';
+    if (config_mounts_apart(c, e) != 0)
+        goto bad;
     if (c->npolicy == 0) {
         snprintf(c->policy[0], CONFIG_PATH, "%s/policies/default.yaml", a->data_dir ? a->data_dir : PKGDATADIR);
         c->npolicy = 1;

@@ -14,7 +14,17 @@ enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_A
 enum { CONFIG_ARGS = 32 };                                   /* of a program, its path among them */
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
 enum { CONFIG_DOCK_LANES = 4096 };                           /* bytes of them, with their tenants */
-enum { CONFIG_UIDS = 612 };                                  /* user ids from uid_base on */
+enum { CONFIG_UIDS = 740 };                                  /* user ids from uid_base on */
+enum { POOL_ROWS_MAX = 16, POOL_MAX = 64 };                  /* of pool:, and sandboxes that wait in all of them */
+enum {
+    CONFIG_DOCK_MOUNTS = 8192,
+    CONFIG_MOUNTS = 16,
+    CONFIG_POOLS = 8,
+    CONFIG_NODES = 32,
+    CONFIG_WITH = 8,
+    CONFIG_TENANTS = 16,
+    CONFIG_NODE = 128
+};
 
 enum config_kind { CONFIG_NO_KIND = 0, CONFIG_HTTP, CONFIG_SOCKS5, CONFIG_TRANSPARENT, CONFIG_UNIX };
 
@@ -42,6 +52,33 @@ struct config_master {
     char argv[CONFIG_ARGS + 1][CONFIG_PATH]; /* SOURCE_EXEC; ends with an empty one */
 };
 
+/* Sandboxes that wait. */
+struct config_ready {
+    char image[CONFIG_NAME];                               /* empty: the machine's own files */
+    uint64_t size, memory, pids, cpu_percent, disk, files; /* of the limits, 0: as of any sandbox that is started */
+};
+
+/* The tenants of something. */
+struct config_whose {
+    char tenant[CONFIG_TENANTS][CONFIG_NAME];
+    size_t n;
+};
+
+/* A directory of this machine that sandboxes may read, or (path empty) one that is kept for them. */
+struct config_mount {
+    char name[CONFIG_NAME], path[CONFIG_PATH];
+    uint64_t size;   /* bytes of what is kept */
+    bool of_session; /* and each session has one of its own */
+    struct config_whose whose;
+};
+
+/* Devices, each of one sandbox at a time. */
+struct config_pool {
+    char name[CONFIG_NAME], node[CONFIG_NODES][CONFIG_NODE], with[CONFIG_WITH][CONFIG_NODE];
+    size_t nnodes, nwith, most; /* most: of one tenant */
+    struct config_whose whose;
+};
+
 struct config {
     char state_dir[CONFIG_PATH], packs_dir[CONFIG_PATH], policy[CONFIG_POLICIES][CONFIG_PATH], floors[CONFIG_PATH];
     char signers[CONFIG_PATH];                 /* of the policy; empty: none */
@@ -51,7 +88,8 @@ struct config {
     struct config_master master;
     struct config_listener listener[CONFIG_LISTENERS];
     size_t nlisteners;
-    char desk_address[CONFIG_ADDRESS];  /* host:port */
+    char desk_address[CONFIG_ADDRESS];                                                    /* host:port */
+    char desk_certificate[CONFIG_PATH], desk_key[CONFIG_PATH], desk_name[CONFIG_ADDRESS]; /* empty: without TLS */
     char dock_address[CONFIG_ADDRESS];  /* of the sandbox API; empty: it is off */
     char dock_lanes[CONFIG_DOCK_LANES]; /* of it, by tenant: "TENANT LANE\n" each */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
@@ -60,7 +98,13 @@ struct config {
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct dynbuf task[TASKS_MAX]; /* each a wire_task */
     size_t ntasks;
-    struct digest text; /* of the file, as it was read */
+    struct config_ready ready[POOL_ROWS_MAX];
+    size_t nready;
+    struct config_mount mount[CONFIG_MOUNTS];
+    struct config_pool pool[CONFIG_POOLS];
+    size_t nmounts, npools;
+    char dock_mounts[CONFIG_DOCK_MOUNTS]; /* of what the dock starts: "TENANT NAME PLACE\n" each */
+    struct digest text;                   /* of the file, as it was read */
     enum log_level log_level;
     enum log_form log_form;
     char log_trace[CONFIG_NAME]; /* a sandbox; empty: none */
@@ -77,6 +121,10 @@ struct config_args {
 struct config *config_load(const struct config_args *a, struct err *e) MUSTCHECK;
 void config_free(struct config **c);
 
+/* Of this name, or NULL. */
+const struct config_mount *config_mount(const struct config *c, struct span name);
+const struct config_pool *config_pool(const struct config *c, struct span name);
+bool config_is_of(const struct config_whose *w, struct span tenant);
 /* Does its sandbox's front accept on it? Else the lobby does, which finds out who that is or ends TLS first. */
 bool config_of_front(const struct config_listener *l);
 /* 1 to 63 of a-z 0-9 . _ -, and not a dot first: it becomes part of a path. */

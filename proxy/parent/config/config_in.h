@@ -7,7 +7,7 @@
 
 #define AT(type, member) offsetof(struct type, member)
 
-extern const struct table config_listener_table;
+extern const struct table config_listener_table, config_mount_table, config_pool_table, config_ready_table;
 
 /* KEY_CALL: an address with its port, a literal or localhost. */
 void config_read_address(struct loader *l, const struct node *n, void *field);
@@ -17,6 +17,12 @@ void config_copy(struct loader *l, char *dst, size_t cap, const struct item *it)
 void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file, const struct item *it);
 /* Those files and the schemas that they name, into c->task; problems go to l. */
 void config_take_tasks(struct loader *l, const struct items *files, const char *file, struct config *c);
+/* Rows of config_mount_table and config_pool_table; problems go to l. Before tasks, which name them. */
+void config_take_mounts(struct loader *l, const struct list *mounts, const struct list *pools, struct config *c);
+/* None of them is in the state directory, nor that in one of them. */
+int config_mounts_apart(const struct config *c, struct err *e) MUSTCHECK;
+/* Rows of config_ready_table into c->ready; problems go to l. */
+void config_take_ready(struct loader *l, const struct list *rows, struct config *c);
 /* Rows of config_listener_table into c->listener; problems go to l. */
 void config_take_listeners(struct loader *l, const struct list *rows, const char *file, struct config *c);
 

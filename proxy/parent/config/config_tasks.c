@@ -14,9 +14,11 @@ struct row_limits {
 };
 struct row_task {
     const struct node *at;
-    struct number version, timeout;
-    struct item kind, image, input, output;
-    struct items command;
+    struct number version, timeout, retries;
+    struct item kind, image, lane, residency, input, output;
+    struct items command, tenants;
+    struct list mounts; /* struct pair */
+    struct items devices;
     struct row_limits limits;
 };
 
@@ -39,6 +41,14 @@ static const struct key task_keys[] = {
     {"command", KEY_TEXTS, AT(row_task, command), KEY_NEEDED, .help = "a program and its arguments"},
     {"timeout", KEY_TIME, AT(row_task, timeout), KEY_NEEDED, .lo = 1000, .hi = TASK_TIMEOUT_MAX_S * UINT64_C(1000),
      .help = "how long the command may run"},
+    {"tenants", KEY_TEXTS, AT(row_task, tenants), 0, .help = "whose it is; else it is for every tenant"},
+    {"lane", KEY_TEXT, AT(row_task, lane), 0, .help = "by which lane its sandbox sends; else by none"},
+    {"residency", KEY_TEXT, AT(row_task, residency), 0,
+     .help = "a label of its sandbox, for rules of the policy that say where it may send"},
+    {"retries", KEY_COUNT, AT(row_task, retries), 0, .hi = TASK_RETRIES_MAX,
+     .help = "how often it begins anew that has no result, whatever its command did"},
+    {"mounts", KEY_PAIRS, AT(row_task, mounts), KEY_SINGLE, .help = "where each of these is in its sandbox"},
+    {"devices", KEY_TEXTS, AT(row_task, devices), 0, .help = "of which pools it has one each; named twice: two"},
     {"limits", KEY_MAP, AT(row_task, limits), 0, .table = &limits_table, .help = "of its sandbox"},
     {"input", KEY_TEXT, AT(row_task, input), KEY_NEEDED, .help = "a file with the JSON Schema of its input"},
     {"output", KEY_TEXT, AT(row_task, output), KEY_NEEDED, .help = "a file with the JSON Schema of its result"},
@@ -86,14 +96,67 @@ static void take_command(struct loader *l, const struct items *command, struct w
                      TASK_COMMAND_MAX);
 }
 
-static bool is_there(const struct config *c, struct span kind)
+static void take_tenants(struct loader *l, const struct items *tenants, struct wire_task *t)
+{
+    for (size_t i = 0; i < tenants->n; i++) {
+        const struct item *it = &tenants->v[i];
+        if (!config_sandbox_ok(it->text) || task_is_of(t, it->text))
+            load_problem(l, it->at, "C025", "a tenant's name here is 1 to %d of a-z 0-9 . _ -, and there once",
+                         TASK_NAME_MAX);
+        else if (t->ntenants == TASK_TENANTS_MAX)
+            load_problem(l, it->at, "C025", "a kind of task has at most %d tenants", TASK_TENANTS_MAX);
+        else
+            t->tenant[t->ntenants++] = it->text;
+    }
+}
+
+static void take_mounts(struct loader *l, const struct list *rows, const struct config *c, struct wire_task *t)
+{
+    if (rows->n > EXTRAS_MOUNTS_MAX)
+        load_problem(l, rows->at, "C025", "at most %d mounts", EXTRAS_MOUNTS_MAX);
+    for (size_t i = 0; i < rows->n && !l->failed; i++) {
+        const struct pair *r = (const struct pair *)rows->v + i;
+        struct span at = r->values.n == 1 ? r->values.v[0].text : SPAN_NONE;
+        if (config_mount(c, r->name.text) == NULL)
+            load_problem(l, r->at, "C025", "`mounts:` of the configuration has none of this name");
+        else if (!extras_at_ok(at))
+            load_problem(l, r->at, "C026", "a place inside is below /mnt or /home/agent, of plain names");
+        t->mount[t->nmounts++] = (struct extras_mount){r->name.text, at};
+    }
+}
+
+static void take_devices(struct loader *l, const struct items *pools, const struct config *c, struct wire_task *t)
+{
+    for (size_t i = 0; i < pools->n && !l->failed; i++) {
+        const struct item *it = &pools->v[i];
+        size_t k = 0;
+        while (k < t->ndevices && !span_eq(t->device[k].pool, it->text))
+            k++;
+        if (config_pool(c, it->text) == NULL)
+            load_problem(l, it->at, "C025", "`devices:` of the configuration has none of this name");
+        else if (k == EXTRAS_DEVICES_MAX || t->device[k].count == EXTRAS_OF_POOL_MAX)
+            load_problem(l, it->at, "C025", "at most %d devices of each of %d pools", EXTRAS_OF_POOL_MAX,
+                         EXTRAS_DEVICES_MAX);
+        else
+            t->device[k] = (struct extras_device){it->text, t->device[k].count + 1};
+        t->ndevices += !l->failed && k == t->ndevices;
+    }
+}
+
+/* Two of one name are of different tenants, or one of them is of all the others. */
+static bool is_there(const struct config *c, const struct wire_task *new)
 {
     struct wire_task t;
 
     for (size_t i = 0; i < c->ntasks; i++) {
         struct msg_in m = msg_in(dynbuf_span(&c->task[i]));
-        if (wire_get_task(&m, &t) == 0 && span_eq(t.kind, kind))
+        if (wire_get_task(&m, &t) != 0 || !span_eq(t.kind, new->kind))
+            continue;
+        if (t.ntenants == 0 && new->ntenants == 0)
             return true;
+        for (size_t k = 0; k < new->ntenants; k++)
+            if (task_is_of(&t, new->tenant[k]))
+                return true;
     }
     return false;
 }
@@ -106,14 +169,22 @@ static void take_row(struct loader *l, const char *file, const struct row_task *
                           .disk = r->limits.disk.v,
                           .files = r->limits.files.v,
                           .timeout_ms = r->timeout.v,
-                          .limits = (enum task_limits)r->limits.hold.v};
+                          .limits = (enum task_limits)r->limits.hold.v,
+                          .retries = (unsigned)r->retries.v};
 
     take_name(l, &r->kind, &t.kind);
     if (r->image.at != NULL && !span_eq(r->image.text, SPAN("host")))
         take_name(l, &r->image, &t.image);
+    if (r->lane.at != NULL)
+        take_name(l, &r->lane, &t.lane);
+    if (r->residency.at != NULL)
+        take_name(l, &r->residency, &t.residency);
+    take_tenants(l, &r->tenants, &t);
+    take_mounts(l, &r->mounts, c, &t);
+    take_devices(l, &r->devices, c, &t);
     take_command(l, &r->command, &t);
-    if (is_there(c, t.kind))
-        load_problem(l, r->kind.at, "C025", "another file has this kind of task");
+    if (is_there(c, &t))
+        load_problem(l, r->kind.at, "C025", "another file has this kind of task, for the same tenants");
     take_schema(l, file, &r->input, &t.input);
     take_schema(l, file, &r->output, &t.output);
     if (l->failed)

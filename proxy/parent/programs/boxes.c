@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/extras.h"
 #include "proxy/parent/programs/stores.h"
 
 enum {
@@ -20,7 +21,7 @@ enum {
 };
 #define BOX_OF_NONE UINT64_MAX /* the number of one whose warden has ended: the next one counts from 1 again */
 
-enum { PREFIX = 128, LEAF = 256, IMAGE_PATH = 700, VARIABLES = 6 };
+enum { PREFIX = 128, LEAF = 256, IMAGE_PATH = 700, VARIABLES = 9 };
 
 static unsigned user_of(const struct parent *p, const struct running_box *b)
 {
@@ -58,10 +59,11 @@ static void tell(struct parent *p, uint16_t type, uint64_t id, unsigned version,
 }
 
 /* lane: where its listener is, if it has one. */
-static int start_box(struct parent *p, const struct running_box *b, char *image, const char *lane, int fd)
+static int start_box(struct parent *p, const struct running_box *b, char *image, const char *lane,
+                     struct box_gives *g, int fd)
 {
     unsigned user = user_of(p, b);
-    char uid[64], gid[64], listener[CONFIG_PATH + 32], trust[CONFIG_PATH + 32];
+    char uid[64], gid[64], listener[CONFIG_PATH + 32], trust[CONFIG_PATH + 32], places[CONFIG_PATH + 32];
     char *envp[VARIABLES] = {NULL};
     size_t n = 0;
     if (p->uid_base > 0) {
@@ -78,26 +80,38 @@ static int start_box(struct parent *p, const struct running_box *b, char *image,
         envp[n++] = listener;
         envp[n++] = trust;
     }
+    if (g->mounts[0])
+        envp[n++] = g->mounts;
+    if (g->mounts[0] && p->uid_base > 0) {
+        snprintf(places, sizeof(places), "COUNTERSIGN_PLACES=%s/places", p->config->state_dir);
+        envp[n++] = places;
+    }
+    if (g->devices[0])
+        envp[n++] = g->devices;
     int pid = parent_execute(p, "start-sandbox", fd, envp, b->cgroup.n > 0 ? &b->cgroup : NULL);
     if (pid > 0)
         (void)setpgid(pid, pid); /* it does so itself as well: whoever comes first */
     return pid;
 }
 
-static void let_image_go(struct running_box *b)
+static void let_go(struct running_box *b)
 {
     if (b->image > 0)
         close(b->image - 1);
     b->image = 0;
+    parent_extras_end(b);
 }
 
 static const char *begin(struct parent *p, struct running_box *b, const struct cgroup_amounts *a, bool strict,
-                         struct span digest, int fd)
+                         struct span digest, struct span extras, int fd)
 {
     static struct err e; /* until it is told */
+    static struct box_gives gives;
     char prefix[PREFIX], leaf[LEAF], lane[CONFIG_PATH], image[IMAGE_PATH] = "COUNTERSIGN_IMAGE=";
     const size_t at = sizeof("COUNTERSIGN_IMAGE=") - 1;
     const char *why = parent_image_hold(p, digest, &b->image, image + at, sizeof(image) - at);
+    if (why == NULL)
+        why = parent_extras_give(p, b, extras, strict, &gives);
     if (why != NULL)
         return why;
     prefix_of(p, prefix);
@@ -114,7 +128,7 @@ static const char *begin(struct parent *p, struct running_box *b, const struct c
         cgroup_end(&b->cgroup);
         return e.text;
     }
-    if ((b->pid = start_box(p, b, image, lane, fd)) > 0)
+    if ((b->pid = start_box(p, b, image, lane, &gives, fd)) > 0)
         return NULL;
     b->pid = 0;
     parent_lane_close(p, b);
@@ -135,6 +149,7 @@ void parent_box_start(struct parent *p, struct frame *f)
     bool strict = msg_get_bool(&m);
     struct span digest = msg_get_span(&m, DIGEST_TEXT_MAX);
     bool lane = msg_get_bool(&m);
+    struct span extras = msg_get_span(&m, EXTRAS_BYTES_MAX);
     struct running_box *b = NULL;
     const char *why = "it cannot be understood";
     int fd = frame_take_fd(f, 0);
@@ -148,16 +163,33 @@ void parent_box_start(struct parent *p, struct frame *f)
             *b = (struct running_box){.id = f->id, .generation = generation, .lane = lane};
             snprintf(b->name, sizeof(b->name), "%.*s", SPAN_FMT(name));
         }
-        why = b ? begin(p, b, &a, strict, digest, fd) : "too many sandboxes run";
+        why = b ? begin(p, b, &a, strict, digest, extras, fd) : "too many sandboxes run";
     }
     if (why != NULL && b != NULL) {
-        let_image_go(b);
+        let_go(b);
         b->lane = 0;
         b->id = 0;
     }
     tell(p, why ? M_BOX_NONE : M_BOX_STARTED, f->id, b ? cgroup_version(&b->cgroup) : 0, why);
     if (fd >= 0)
         close(fd);
+}
+
+/* One that waited is somebody's: what the warden cannot write down any more goes by this. */
+void parent_box_claimed(struct parent *p, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span name = msg_get_span(&m, BOX_NAME_MAX);
+    uint64_t generation = msg_get_u64(&m);
+    if (msg_end(&m) != 0 || name.n == 0) {
+        log_error("the warden gives away what cannot be read");
+        return;
+    }
+    for (size_t i = 0; i < BOXES_MAX; i++)
+        if (p->boxes[i].id == f->id && f->id != 0) {
+            snprintf(p->boxes[i].name, sizeof(p->boxes[i].name), "%.*s", SPAN_FMT(name));
+            p->boxes[i].generation = generation;
+        }
 }
 
 static void end_box(struct parent *p, struct running_box *b)
@@ -195,7 +227,7 @@ static void rest(void *arg)
             continue;
         }
         tell(p, M_BOX_GONE, b->id, 0, NULL);
-        let_image_go(b);
+        let_go(b);
         *b = (struct running_box){0};
     }
     if (!left)
@@ -240,7 +272,7 @@ void parent_boxes_end(struct parent *p, const char *why)
 {
     parent_stores_end(p, 0);
     for (size_t i = 0; i < BOXES_MAX; i++) {
-        if (p->boxes[i].pid > 0)
+        if (p->boxes[i].pid > 0 && p->boxes[i].name[0] != '\0') /* nobody's is nobody's loss */
             note_end(p, &p->boxes[i], why);
         end_box(p, &p->boxes[i]);
         if (p->boxes[i].id != 0)

@@ -25,7 +25,7 @@ int parent_lane_open(struct parent *p, struct running_box *b, unsigned user, cha
     int n = snprintf(path, room, "%s/run/sb-%s.sock", p->config->state_dir, b->name);
     if (n < 0 || (size_t)n >= room || n > 107)
         return err_set(e, "the state directory's path is too long for a Unix socket; choose a shorter one");
-    if (parent_sandbox_bind(p, b->name, path, LISTEN_OWN, NULL, e) != 0)
+    if (parent_sandbox_bind(p, b->name, path, LISTEN_STEPS, NULL, e) != 0)
         return -1;
     lane_of(p, b->name)->lane = true;
     if (user == 0 || chown(path, user, user) == 0) /* nobody else gets to it: the folder is ours alone */

@@ -18,7 +18,7 @@ void doors_open(struct doors *d, const struct sockaddr_in *at)
 
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
         bind(fd, (const struct sockaddr *)at, sizeof(*at)) != 0 || listen(fd, SOMAXCONN) != 0)
-        die(EXIT_SETUP, "cannot listen on 127.0.0.1:%d: %s; the command was not started", ntohs(at->sin_port),
+        die(EXIT_SETUP, "cannot listen on port %d of loopback: %s; the command was not started", ntohs(at->sin_port),
             strerror(errno));
     d->door[d->ndoors++] = (struct door){DOOR_HTTP, fd};
 }
@@ -48,6 +48,17 @@ void doors_capture(struct doors *d)
 
 /* --- connections ------------------------------------------------------------ */
 
+static struct shim_conn *conn_of_step(const struct doors *d, int fd)
+{
+    uint8_t head[STEP_HEADER];
+    uint32_t run = steps_of(d->steps, fd);
+
+    if (run == 0)
+        return shim_conn_nobodys(fd);
+    steps_header(d->steps, run, head);
+    return shim_conn_new(CONN_HTTP, fd, head, sizeof(head), d->socket);
+}
+
 static void door_accept(struct doors *d, const struct door *at)
 {
     uint8_t head[CAPTURE_HEADER_MAX];
@@ -63,10 +74,12 @@ static void door_accept(struct doors *d, const struct door *at)
         close(fd); /* somebody connected to this port itself */
         return;
     }
-    struct shim_conn *c = shim_conn_new(at->kind == DOOR_HTTP       ? CONN_HTTP
-                                        : at->kind == DOOR_CAPTURED ? CONN_CAPTURED
-                                                                    : CONN_NAMES,
-                                        fd, head, nhead, d->socket);
+    struct shim_conn *c = at->kind == DOOR_HTTP && d->steps
+                              ? conn_of_step(d, fd)
+                              : shim_conn_new(at->kind == DOOR_HTTP       ? CONN_HTTP
+                                              : at->kind == DOOR_CAPTURED ? CONN_CAPTURED
+                                                                          : CONN_NAMES,
+                                              fd, head, nhead, d->socket);
     if (c && c->broken)
         shim_conn_free(c);
     else if (c)

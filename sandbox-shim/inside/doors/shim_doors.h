@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 
+#include "sandbox-shim/inside/doors/shim_steps.h"
 #include "sandbox-shim/inside/shim_relay.h"
 
 enum {
@@ -21,7 +22,8 @@ struct door {
 };
 
 struct doors {
-    const char *socket; /* of the gateway: where connections are carried to */
+    const char *socket;  /* of the gateway: where connections are carried to */
+    struct steps *steps; /* each of them is of one; NULL: of none, and nobody asks */
     struct door door[DOORS_MAX];
     size_t ndoors, most, nconns; /* most: connections at once, at most CONNS_MAX */
     int64_t accept_after;        /* 0: now */

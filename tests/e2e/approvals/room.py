@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from gateway import Gateway, simple_policy  # noqa: E402
+from gateway import Gateway, Page, simple_policy  # noqa: E402
 from harness import PATIENCE  # noqa: E402
 
 
@@ -49,3 +49,30 @@ def send(page, form, **fields):
 def words(text):
     text = re.sub(r"</?(?:b|i|q|span|strong|small|del|ins|time|code)\b[^>]*>", "", text)
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text))).strip()
+
+
+class Person(Page):
+    """Somebody's browser, signed in with a link or a password."""
+
+    def __init__(self, gw, link=None, name=None, password=None):
+        self.lab = gw.lab
+        first = urllib.parse.urlsplit(gw.page)
+        self.origin, self.host, self.cookie = f"{first.scheme}://{first.netloc}", first.netloc, None
+        fields = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(link).query)) if link else {"name": name, "password": password}
+        self.answer, self.text = self.ask("POST", "/sign-in", urllib.parse.urlencode(fields))
+        cookie = self.answer.getheader("Set-Cookie")
+        self.cookie = cookie and cookie.split(";")[0]
+
+    def get(self, path, status=200):
+        answer, text = self.ask("GET", path)
+        assert answer.status == status, (path, answer.status, words(text.decode())[:500])
+        return text.decode()
+
+    def approve(self, ticket, **fields):
+        """(status, where to or why not), after the page was looked at for long enough."""
+        form = forms(self.get(f"/tickets/{ticket}"))["approve"]
+
+        def sent():
+            status, text = send(self, form, **fields)
+            return None if "Too fast" in text else (status, text)
+        return self.lab.wait_for("the form is armed", sent)

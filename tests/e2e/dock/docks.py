@@ -17,11 +17,12 @@ GONE = (502, "the sandbox does not run, or this token does not open it")
 
 
 class Dock:
-    def __init__(self, lab, ordinary=False, policy=None, secrets=None, lanes=""):
+    def __init__(self, lab, ordinary=False, policy=None, secrets=None, lanes="", more=""):
         """lanes: of tenants, as in `acme: web`. Without a policy it is that of one upstream."""
         self.gw = Gateway(Nobodys(lab) if ordinary else lab, policy or simple_policy(lab.upstream()),
                           secrets or {"api": lab.canary("c" * 40).encode()},
-                          config=f'e2b: {{ http: "127.0.0.1:0", lanes: {{ {lanes} }} }}\n' if lanes else 'e2b: { http: "127.0.0.1:0" }\n')
+                          config=(f'e2b: {{ http: "127.0.0.1:0", lanes: {{ {lanes} }} }}\n' if lanes
+                                  else 'e2b: { http: "127.0.0.1:0" }\n') + more)
         self.lab = lab
         self.host, _, port = re.search(rb"e2b +http://(\S+)", self.gw.process.seen)[1].decode().rpartition(":")
         self.port = int(port)

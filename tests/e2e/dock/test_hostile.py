@@ -13,8 +13,8 @@ import time
 import urllib.parse
 
 import room  # noqa: F401
-from docks import GONE, answer, both, refusal, write
-from harness import main
+from docks import GONE, Dock, answer, both, refusal, write
+from harness import main, test
 
 ABSENT = 404
 
@@ -372,6 +372,28 @@ def a_dock_that_is_killed_is_started_anew_and_knows_its_callers(lab, dock):
     assert one.ask("GET", f"/sandboxes/{box.id}")[1]["metadata"] == {"a": "b"}
     assert box.run("echo $COLOR")[0][1] == {"data": {"stdout": "Ymx1ZQo="}}
     assert box.rpc("process.Process/List", {})[1] == {"processes": []}
+
+
+@test()
+def a_tenants_directories_are_in_what_it_starts_and_in_nobody_elses(lab):
+    """Given by the configuration, never asked for by a caller; a fork has those of its sandbox's tenant, whoever makes it."""
+    folder = lab.dir / "rules"
+    folder.mkdir(mode=0o755)
+    (folder / "one").write_text("of acme")
+    lab.dir.chmod(0o755)
+    dock = Dock(lab, more=f"mounts:\n  - {{ name: rules, path: {folder}, tenants: [acme], dock: /mnt/rules }}\n"
+                          "  - { name: ours, size: 16MiB, tenants: [default] }\n"
+                          "  - { name: work, size: 16MiB, share: tenant, tenants: [default, acme] }\n")
+    ours, others = dock.key("one", "acme").create(), dock.key("two", "globex").create()
+    gw = dock.gw
+    gw.cli("sandbox", "exec", ours.id, "--", "grep", "-q", "of acme", "/mnt/rules/one", rc=0)
+    gw.cli("sandbox", "exec", others.id, "--", "test", "!", "-e", "/mnt/rules", rc=0)
+    done = gw.cli("sandbox", "fork", ours.id, "bad", "--mount", "ours:/mnt/x")
+    assert done.rc != 0 and b"no mount ours for this tenant" in done.err, done.both
+    gw.cli("sandbox", "start", "mine", "--mount", "work:/mnt/w", rc=0)
+    gw.cli("sandbox", "exec", "mine", "--", "touch", "/mnt/w/operators", rc=0)
+    gw.cli("sandbox", "fork", ours.id, "copy", "--mount", "work:/mnt/w", "--mount", "rules:/mnt/r", rc=0)
+    gw.cli("sandbox", "exec", "copy", "--", "sh", "-c", "test -e /mnt/r/one && test ! -e /mnt/w/operators", rc=0)
 
 
 main()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """E2B's own SDK, unmodified, in the two versions between which its routes moved, and ComputeSDK's provider for it."""
 import base64
+import json
 
 import room  # noqa: F401
 from boxes import nothing_is_left
@@ -85,6 +86,9 @@ def application(lab, ordinary):
     assert "ok vibe" in dock.node(key.secret, "vibe.mjs", "e2b", registry.url)
     read = dock.gw.recorded(2, kind="result", verdict="allow", fits=lambda r: r["path"].endswith(".tgz"))
     assert len({r["sandbox"] for r in read}) == 2 and {r["generation"] for r in read} == {1}, read
+    ran = {(row["sandbox"], row["command"]) for row in map(json.loads, dock.gw.cli("runs", "export", rc=0).out.splitlines())
+           if row["what"] == "command" and row["effects"]["requests"] > 0}
+    assert {(r["sandbox"], r["step"]) for r in read} <= ran, (read, ran)  # each by the command that installed it
     nothing_is_left(dock.gw)
 
 

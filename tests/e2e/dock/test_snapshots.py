@@ -2,6 +2,7 @@
 """Snapshots and forks by the sandbox API: files that outlive their sandbox, and sandboxes that begin with another one's. They
 are their tenant's, and nobody else learns that there are any."""
 import json
+import os
 import pathlib
 import socket
 import struct
@@ -58,6 +59,29 @@ def another_tenants_snapshots_are_as_if_they_were_not_there(lab, dock):
     assert dock.gw.cli("checkpoint", "rm", "built", rc=1) and dock.gw.cli("checkpoint", "list", "--tenant", "a b", rc=2)
     dock.gw.cli("checkpoint", "rm", "built", "--tenant", "acme", rc=0)
     assert snapshots(one) == []
+
+
+@both
+def a_checkpoint_tells_nothing_of_another_tenants(lab, dock):
+    """The same file costs and says the same, whether another tenant has it or not."""
+    one, other, alone = dock.key("one", "acme"), dock.key("two", "globex"), dock.key("three", "initech")
+    rows, data = {}, os.urandom(300_000)
+    kept = dock.gw.state / "checkpoints"
+
+    def size():
+        return {path.parent.name: path.stat().st_size for path in kept.rglob("*.pack")}
+    for tenant, caller, content in (("acme", one, data), ("globex", other, data), ("initech", alone, os.urandom(300_000))):
+        box, before = caller.create(), size()
+        assert write(box, "same", content)[0] == 200
+        status, made = caller.ask("POST", f"/sandboxes/{box.id}/snapshots", {})
+        assert status == 201, made
+        told, = dock.gw.cli_json("checkpoint", "list", "--tenant", tenant)["checkpoints"]
+        rows[tenant] = (sorted(made), {k: v for k, v in told.items() if isinstance(v, int) and k not in ("created_ms", "created")},
+                        sum(size().values()) - sum(before.values()), len(size()) - len(before))
+        assert box.kill() == 204
+    assert rows["globex"] == rows["initech"] == rows["acme"], rows
+    names = [set(path.name for path in folder.iterdir()) for folder in kept.iterdir() if folder.is_dir()]
+    assert len(names) == 3 and len({(folder / "key").read_bytes() for folder in kept.iterdir() if folder.is_dir()}) == 3, names
 
 
 @both

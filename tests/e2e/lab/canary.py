@@ -24,6 +24,8 @@ import tempfile
 import urllib.parse
 import zlib
 
+SANDBOX_MAX = 64 << 20  # bytes that are searched of one sandbox
+SANDBOX_PLACES = ("workspace", "home", "tmp", "var/tmp", "dev/shm", "run", "countersign")
 Finding = collections.namedtuple("Finding", "path offset form view")
 WINDOW, OVERLAP = 8 << 20, 64 << 10
 INFLATED_MAX = 256 << 20
@@ -196,6 +198,25 @@ def search(secrets, paths, excluded=()):
                 found += search_bytes(os.fsencode(os.readlink(path)), secrets, f"{path} (link target)")
             elif stat.S_ISREG(mode):
                 found += search_file(path, secrets)
+    return found
+
+
+def search_sandbox(secrets, pid):
+    """The same in a sandbox that runs, or waits for who asks for one: what its first process was given, and what can be
+    written in it. What goes while it is looked at is not there."""
+    found, left = [], SANDBOX_MAX
+    for name in ("cmdline", "environ"):
+        found += search_bytes(pathlib.Path(f"/proc/{pid}/{name}").read_bytes(), secrets, f"{name} of {pid}")
+    for place in SANDBOX_PLACES:
+        for folder, _, files in os.walk(f"/proc/{pid}/root/{place}"):
+            for path in (pathlib.Path(folder, name) for name in files):
+                try:
+                    mode = path.lstat()
+                    if stat.S_ISREG(mode.st_mode) and (left := left - mode.st_size) > 0:
+                        found += search_file(path, secrets)
+                    found += search_bytes(os.fsencode(path.name), secrets, f"{path} (its name)")
+                except FileNotFoundError:
+                    pass
     return found
 
 

@@ -38,11 +38,11 @@ class Nobodys:
         return getattr(self.lab, name)
 
 
-def setup(lab, ordinary=False, lease=None):
+def setup(lab, ordinary=False, lease=None, config=""):
     policy = simple_policy(lab.upstream())
     if lease:
         policy = policy.replace("source: { store: api }", f"source: {{ store: api }}\n    lease: {lease}")
-    return Gateway(Nobodys(lab) if ordinary else lab, policy, {"api": lab.canary("c" * 40).encode()})
+    return Gateway(Nobodys(lab) if ordinary else lab, policy, {"api": lab.canary("c" * 40).encode()}, config=config)
 
 
 def alive(gw, name, lease):
@@ -107,11 +107,13 @@ def nothing_is_left(gw):
     gw.lab.wait_for("nothing left of any sandbox", lambda: not inside(gw) and not cgroups(gw))
 
 
-def both(function):
+def both(function=None, config=""):
     """The same by root's gateway and by an ordinary user's."""
+    if function is None:
+        return lambda function: both(function, config)
     for ordinary in (False, True):
         def case(lab, ordinary=ordinary):
-            function(lab, setup(lab, ordinary))
+            function(lab, setup(lab, ordinary, config=config))
         case.__name__ = function.__name__ + ("_by_an_ordinary_user" if ordinary else "")
         case.__doc__ = function.__doc__
         test()(case)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """kill -9 of the warden, of a sandbox's first process, of the parent and of the whole gateway at each step of what is done
-with a sandbox: start, exec, snapshot, restore, fork, destroy; by root's gateway and by an ordinary user's. Nothing is
+with a sandbox: start, claim of one that waits, exec, snapshot, restore, fork, destroy; by root's gateway and by an ordinary user's. Nothing is
 left of it (process, mount, cgroup, file, user, row) and nothing is lost that was said to be done.
 
 Each operation is a row of steps. A step names where it stands still, since who is to act next was stopped, and holds it
@@ -231,6 +231,8 @@ START = [("the ledger is to raise its generation", first("ledger", "desk")),
          ("its order is not read yet", then("start-sandbox", "warden", "warden")),
          ("it is up and nobody knows", it_is_up),
          ("the desk is to say so", then("desk", "warden", "warden"))]
+CLAIM = [*START[:1], ("the warden is to give one away", START[1][1]),
+         ("the parent is to hear whose it is", then("parent", "warden", "warden"))]
 EXEC = [("the ledger is to write it down", first("ledger", "warden")),
         ("the sandbox is to run it", then("shim", "warden", "ledger")),
         ("it runs", it_runs),
@@ -312,6 +314,19 @@ def box_runs(w):
     shell(w.gw, "box", "seq 500 > numbers")
 
 
+def one_waits(w, n=1):
+    gw = w.gw
+    gw.config.write_text(gw.config.read_text().partition("pool:")[0] + (f"pool: [{{ size: {n} }}]\n" if n else ""))
+    gw.cli("reload", rc=0)
+    w.lab.wait_for(f"{n} that wait", lambda: gw.cli_json("status")["sandboxes"]["waiting"] == n)
+
+
+def none_waits(w, done):
+    """Those that wait come back whoever was killed, and one of them is given away."""
+    one_waits(w, 1)
+    one_waits(w, 0)
+
+
 def more_is_whole(w, done):
     """What was said to be kept is; what was not said to be so may be kept, but then whole."""
     names = [c.get("name") for c in kept(w.gw)]
@@ -356,6 +371,8 @@ def operation(name, steps, words, prepares=None, holds=None, status=0):
                 if (step, who) in killed:
                     # Who stands still dies when it goes on: its files are read until then, and a fork made of them.
                     forked = ["twin"] if who == "shim" and done and name == "is_forked" else None
+                    # Who waits ends before it is given away, and then another one is started.
+                    forked = ["box"] if who == "shim" and step != DONE and name == "is_claimed" else forked
                     lab.wait_for("that no sandbox runs", lambda: w.running() in ([], forked))
                 if holds:
                     holds(w, done)
@@ -377,6 +394,7 @@ def operation(name, steps, words, prepares=None, holds=None, status=0):
 
 
 operation("starts", START, ("sandbox", "start", "box"))
+operation("is_claimed", CLAIM, ("sandbox", "start", "box"), one_waits, none_waits)
 operation("runs_a_command", EXEC, ("sandbox", "exec", "box", "--", "sh", "-c", "echo here; sleep 600"), box_runs, status=137)
 operation("is_kept", SNAPSHOT, ("sandbox", "snapshot", "box", "more"), box_runs, more_is_whole)
 operation("is_restored", RESTORE, ("sandbox", "restore", "built", "box"))

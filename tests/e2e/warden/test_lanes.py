@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The network of started sandboxes: none, unless one is started with a lane; what it sends then is its own, is held
 against the policy, and there is no other way out, by root's gateway and by an ordinary user's."""
+import json
 import os
 import signal
 
@@ -11,8 +12,8 @@ from harness import main, test
 PYTHON = "/usr/bin/python3"
 # Says "up", then asks once for each line it reads, over one connection that is kept alive: what came, or "over".
 KEPT = r"""
-import socket, sys
-c = socket.create_connection(("127.0.0.1", 3128), 20)
+import os, socket, sys
+c = socket.create_connection(os.environ["http_proxy"][7:].rsplit(":", 1), 20)
 print("up", flush=True)
 for line in sys.stdin:
     try:
@@ -133,6 +134,42 @@ def what_it_sends_is_its_own(lab, gw, up):
 
 
 @lanes_of_both
+def each_request_names_the_command_that_sent_it(lab, gw, up):
+    """The sandbox, its generation and its step: in the audit and with the run; also of what a command of before left behind."""
+    url = f"https://{up.name}:{up.port}"
+    start(gw, "box", "--lane", "web")
+    left = ("sh", "-c", f"(while ! test -e go; do sleep 0.05; done; curl -sS {url}/left; curl -sS https://{up.name}:1/refused; touch went) "
+            ">/dev/null 2>&1 & curl -sS -o /dev/null " + url + "/first")
+    execute(gw, "box", *left)
+    gw.cli("sandbox", "pause", "box", rc=0)
+    gw.cli("sandbox", "resume", "box", rc=0)
+    assert asked(gw, up, "box", "/second") == "200"
+    shell(gw, "box", "touch go; while ! test -e went; do sleep 0.05; done; echo $JAVA_TOOL_OPTIONS | grep -c proxyHost=127.128.0.3")
+    said = {path: gw.recorded(kind="result", path=path)[0] for path in ("/first", "/second", "/left")}
+    assert {p: (r["sandbox"], r["generation"], r["step"]) for p, r in said.items()} == {
+        "/first": ("box", 1, "1.1"), "/second": ("box", 2, "1.2"), "/left": ("box", 2, "1.1")}, said
+    assert gw.recorded(path="/refused", verdict="deny")[0]["step"] == "1.1"
+    for way in ("127.0.0.1:3128", "127.128.0.0:3128", "127.128.15.66:3128", "127.0.0.2:3128"):  # of no command
+        told = execute(gw, "box", "curl", "-sS", "-x", way, f"http://{up.name}:{up.plain_port}/nobodys").out
+        assert b"Which command of this sandbox sends this is not known" in told, told
+    assert {r["target"] for r in up.requests()} == {"/first", "/second", "/left"}
+    runs = {}
+    def whole():
+        for row in gw.cli("runs", "list", "--json", "-n", "100", rc=0).out.splitlines():
+            row = json.loads(row)
+            if row["what"] == "command":
+                runs[row["command"]] = json.loads(gw.cli("runs", "show", row["id"], "--json", rc=0).out)
+        return runs["1.1"]["effects"]["requests"] == 2 and runs["1.2"]["effects"]["requests"] == 1
+    lab.wait_for("what each sent", whole)
+    effects = runs["1.1"]["effects"]
+    assert effects["refused"] == 1 and effects["exchanges"] == [said["/first"]["exchange"], said["/left"]["exchange"]], effects
+    assert effects["bytes_in"] == said["/first"]["bytes_in"] + said["/left"]["bytes_in"] > 0, effects
+    assert runs["1.1"]["begin"]["lane"] == "web" and runs["1.2"]["end"]["egress"]["requests"] <= 1, runs["1.2"]
+    assert b"what it sent:" in gw.cli("runs", "show", runs["1.1"]["id"], rc=0).out
+    gw.cli("sandbox", "destroy", "box", rc=0)
+
+
+@lanes_of_both
 def a_lane_is_the_one_way_out(lab, gw, up):
     """G3 G4 G6 G7 G8 G22 G25: nor is there a socket, a descriptor or a file in there to find another by."""
     start(gw, "box", "--lane", "web")
@@ -246,7 +283,8 @@ def as_many_connections_as_it_has_room_for(lab, gw, up):
     """G20: whoever opens more waits itself; commands of it begin meanwhile, and its neighbour does not notice."""
     start(gw, "greedy", "--lane", "web", "--files", "256")
     start(gw, "neighbour", "--lane", "web")
-    many = ("import socket, time\nall = []\ntry:\n while len(all) < 200:\n  all.append(socket.create_connection(('127.0.0.1', 3128), 1))\n"
+    many = ("import os, socket, time\nall = []\nway = os.environ['http_proxy'][7:].rsplit(':', 1)\ntry:\n while len(all) < 200:\n"
+            "  all.append(socket.create_connection(way, 1))\n"
             "except OSError: pass\nprint(len(all), flush=True)\ntime.sleep(600)")
     client = gw.lab.start(["countersign", "sandbox", "exec", "greedy", "--", PYTHON, "-c", many],
                           env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})

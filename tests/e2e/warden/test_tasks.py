@@ -40,13 +40,13 @@ ENDS = {
 }
 
 
-def kind(lab, name, script, output=NUMBER, timeout="60s"):
+def kind(lab, name, script, output=NUMBER, timeout="60s", **more):
     for end, schema in (("in", NUMBER), ("out", output)):
         (lab.dir / f"{name}.{end}.json").write_text(json.dumps(schema))
     (lab.dir / f"{name}.yaml").write_text(json.dumps({
         "version": 1, "kind": name, "command": [PYTHON, "-c", "exec(bytes.fromhex('%s'))" % (BEGIN + script).encode().hex()],
         "timeout": timeout, "limits": {"memory": "256MiB", "disk": "32MiB"}, "input": f"{name}.in.json",
-        "output": f"{name}.out.json"}))
+        "output": f"{name}.out.json", **more}))
     return f"{name}.yaml"
 
 
@@ -79,6 +79,10 @@ def only_a_result_that_fits_crosses(lab, ordinary):
             assert answer["result"] == {"n": 42}, answer
         else:
             assert "result" not in answer and want.items() <= answer.items(), (name, answer)
+            kept = name in ("text", "more", "no-json", "twice", "deep")  # the others left nothing, or more than is kept
+            assert ("blob" in answer) == kept, (name, answer)
+            left = gw.cli("runs", "output", answer["run"], rc=0 if kept else 1)
+            assert (WORD.encode() in left.out) == (name in ("text", "more", "no-json")), (name, left.both)
         assert gw.cli_json("sandbox", "started")["started"] == [], name
     nothing_is_left(gw)
     notes = gw.recorded(len(ENDS), about="task")
@@ -128,6 +132,44 @@ def who_leaves_ends_the_task_and_its_sandbox(lab, ordinary):
     lab.wait_for("its end", lambda: gw.cli_json("sandbox", "started")["started"] == [])
     nothing_is_left(gw)
     assert gw.recorded(1, about="task")[0]["what"]["outcome"] == "cancelled"
+
+
+@both
+def an_operator_ends_a_task_and_no_other_attempt_begins(lab, ordinary):
+    """Its caller is told that it was cancelled, and nothing of it is left."""
+    gw = gateway(lab, [kind(lab, "slow", "time.sleep(600)", retries=3)], ordinary)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(gw.control, "POST", "/api/v1/tasks", {"kind": "slow", "id": "mine", "tenant": "acme", "input": {"n": 1}})
+        lab.wait_for("its command", lambda: [s for s in gw.cli_json("sandbox", "started")["started"] if s["commands"]])
+        [runs] = gw.cli_json("task", "running")["running"]
+        assert (runs["id"], runs["tenant"], runs["kind"], runs["state"]) == ("mine", "acme", "slow", "running"), runs
+        assert b"mine" in gw.cli("task", "running", rc=0).out
+        assert b"no task of this id" in gw.cli("task", "cancel", "other", rc=1).err
+        assert gw.control("POST", "/api/v1/tasks", {"kind": "slow", "id": "mine", "input": {"n": 1}})[0] == 409
+        gw.cli("task", "cancel", "mine", rc=0)
+        status, answer = answer.result()
+    assert (status, answer["error"], answer["attempts"]) == (502, "cancelled", 1), answer
+    assert gw.cli_json("task", "running")["running"] == [] and gw.cli_json("sandbox", "started")["started"] == []
+    nothing_is_left(gw)
+    assert gw.recorded(1, about="task")[0]["what"]["outcome"] == "cancelled"
+
+
+@test()
+def a_kind_may_begin_anew_and_be_a_tenants_own(lab):
+    """Each attempt has a sandbox and a record of its own; which kind a name means, whose task it is says."""
+    gw = gateway(lab, [kind(lab, "flaky", "sys.exit(7)", retries=2)])
+    status, answer = gw.control("POST", "/api/v1/tasks", {"kind": "flaky", "input": {"n": 1}})
+    assert (status, answer["error"], answer["attempts"]) == (502, "command_failed", 3), answer
+    notes = gw.recorded(3, about="task")
+    assert [n["what"]["attempt"] for n in notes] == [1, 2, 3] and len({n["what"]["sandbox"] for n in notes}) == 3, notes
+    ours = kind(lab, "own", 'give(json.dumps({"n": 2}))', tenants=["acme"])
+    (lab.dir / "acme.yaml").write_text((lab.dir / ours).read_text())
+    files = f"tasks: [{kind(lab, 'own', ENDS['fits'][0])}, acme.yaml]"
+    gw.config.write_text(gw.config.read_text().replace("tasks: [flaky.yaml]", files))
+    gw.cli("reload", rc=0)
+    run = lambda **more: gw.control("POST", "/api/v1/tasks", {"kind": "own", "input": {"n": 6}, **more})[1]["result"]["n"]
+    assert (run(), run(tenant="beta"), run(tenant="acme")) == (7, 7, 2)
+    nothing_is_left(gw)
 
 
 @test()

@@ -19,6 +19,51 @@ static void answered(struct stage *s, struct cl *c, const char *scheme, const ch
     cl_forget(c);
 }
 
+/* What the first process of a started sandbox says in front of each connection. */
+#define STEP_HEADER(said) "\r\n\r\n\0\r\nQUIT\n\x20\0\0\x0f\xe0\0\x0c" said
+#define STEP_3_7          STEP_HEADER("\0\0\0\0\0\0\0\3\0\0\0\7")
+
+static void said_step(struct stage *s)
+{
+    struct wire_step by;
+    struct got g = take(s, &s->judge, M_STEP);
+    struct msg_in m = msg_in(g.payload);
+    assert_int_equal(wire_get_step(&m, &by), 0);
+    assert_int_equal(msg_end(&m), 0);
+    assert_true(by.born == 3 && by.number == 7);
+}
+
+/* Before each question of a connection that is of a step the judge hears which; no connection is of none. */
+static void of_a_started_sandbox_each_is_of_a_step(void **state)
+{
+    static const struct span none[] = {SPAN(GET_A), SPAN(PROXY_TO("\1\xbb")),
+                                       SPAN(STEP_HEADER("\0\0\0\0\0\0\0\3\0\0\0\0")),
+                                       SPAN("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0" GET_A)};
+    const struct span whole = SPAN(STEP_3_7 "GET http://a.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    struct stage s;
+    struct cl c;
+    (void)state;
+    stage_open_as(&s, LISTEN_STEPS);
+    for (size_t cut = 1; cut < 32; cut += 10) {
+        cl_open(&s, &c);
+        cl_say(&c, span_first(whole, cut));
+        silent(&s, &s.judge);
+        cl_say(&c, span_from(whole, cut));
+        said_step(&s);
+        answered(&s, &c, "http", "a.test", 80);
+        cl_close(&c);
+    }
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        cl_open(&s, &c);
+        cl_say(&c, none[i]);
+        cl_expect(&c, "HTTP/1.1 400 ");
+        took_note(&s, WALK_PARSE, "bad-proxy-header", "http", "", 0);
+        cl_close(&c);
+    }
+    silent(&s, &s.judge);
+    stage_close(&s);
+}
+
 /* ---- what works ---- */
 
 static void socks_leads_to_tls(void **state)
@@ -494,6 +539,7 @@ int main(void)
         cmocka_unit_test(captured_tls_goes_where_its_name_says),
         cmocka_unit_test(captured_http_goes_where_its_host_says),
         cmocka_unit_test(a_proxy_header_makes_it_captured),
+        cmocka_unit_test(of_a_started_sandbox_each_is_of_a_step),
         cmocka_unit_test(no_cut_makes_a_difference),
         cmocka_unit_test(what_is_not_understood_is_refused),
         cmocka_unit_test(a_stranger_is_told_whatever_the_cut),

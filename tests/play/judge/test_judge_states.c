@@ -162,9 +162,46 @@ static void the_record_names_the_generation_of_a_started_sandbox(void **state)
     }
 }
 
+static void front_says_step(struct play *p, uint64_t xid, struct wire_step by)
+{
+    wire_put_step(from(p), &by);
+    assert_int_equal(give(p, ROLE_FRONT, FRONT, M_STEP, xid, -1), 0);
+}
+
+/* Which command of a started sandbox it is of, is of the one question that follows, and of no other. */
+static void a_step_is_of_what_is_said_next_of_its_id(void **state)
+{
+    static const struct wire_step want[] = {{2, 7}, {0, 0}, {0, 0}};
+    struct play p;
+    struct wire_record r;
+    play_all(&p, "");
+    for (unsigned i = 1; i <= 3; i++) {
+        if (i < 3)
+            front_says_step(&p, i == 1 ? XID(1) : XID(9), (struct wire_step){2, 7});
+        struct dynbuf *b = from(&p);
+        msg_put_u8(b, WALK_PARSE);
+        msg_put_span(b, SPAN("bad-method"));
+        msg_put_span(b, SPAN("http"));
+        msg_put_span(b, SPAN("api.example"));
+        msg_put_u16(b, 80);
+        assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_FRONT_REFUSED, XID(i), -1), 0);
+        struct msg_in m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(i));
+        assert_int_equal(wire_get_record(&m, &r), 0);
+        assert_true(r.by.born == want[i - 1].born && r.by.number == want[i - 1].number);
+    }
+    front_says_step(&p, XID(4), (struct wire_step){2, 8});
+    give_request(&p, XID(4), &(struct ask){.method = "DELETE", .path = "/unheard-of"});
+    expect(&p, ROLE_FRONT, M_REPLY, XID(4));
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(4));
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(r.by.born == 2 && r.by.number == 8);
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_is_of_what_is_said_next_of_its_id),
         cmocka_unit_test(of_each_kind_one_that_cannot_be),
         cmocka_unit_test(nothing_is_released_in_an_impossible_state),
         cmocka_unit_test(no_step_runs_for_a_broken_one),

@@ -204,9 +204,17 @@ static void test_reply(void **state)
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
 #define TCP4      "\xc0\0\x02\x01\xc0\0\x02\x02\x30\x39\x01\xbb"
 
+/* A piece of the input, which is gone when the outcome is looked at. */
+static uint8_t own[8];
+
 static void parse_proxy(struct span in, struct outcome *o)
 {
     o->result = (int)proxy2_parse(in, &o->proxy, &o->used);
+    if (o->result != PROXY2_OK || o->proxy.own.n == 0)
+        return;
+    assert_true(o->proxy.own.n <= sizeof(own));
+    memcpy(own, o->proxy.own.p, o->proxy.own.n);
+    o->proxy.own.p = own;
 }
 
 static const struct {
@@ -256,7 +264,11 @@ static void test_proxy2(void **state)
     assert_memory_equal(o.proxy.src, "\xc0\0\x02\x01", 4);
     assert_memory_equal(o.proxy.dst, "\xc0\0\x02\x02", 4);
     expect("LOCAL", parse_proxy, headers[3].in, PROXY2_OK, 28, &o);
-    assert_true(o.proxy.local && o.proxy.family == 0 && o.proxy.src_port == 0);
+    assert_true(o.proxy.local && o.proxy.family == 0 && o.proxy.src_port == 0 && o.proxy.own.n == 0);
+    expect("own", parse_proxy, SPAN(SIGNATURE "\x20\0\0\x0b\x04\0\0\xe0\0\2ab\xe0\0\0"), PROXY2_OK, 27, &o);
+    assert_true(span_eq(o.proxy.own, SPAN("ab")));
+    expect("own, of a proxy", parse_proxy, SPAN(SIGNATURE "\x21\x11\0\x10" TCP4 "\xe0\0\1x"), PROXY2_OK, 32, &o);
+    assert_true(!o.proxy.local && span_eq(o.proxy.own, SPAN("x")));
 }
 
 static void test_proxy2_limit(void **state)

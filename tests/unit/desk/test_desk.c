@@ -57,7 +57,6 @@ uint64_t loop_wall(const struct loop *l)
 }
 
 /* --- the desk ------------------------------------------------------------- */
-
 static struct desk desk;
 static struct exchange x;
 static const struct session *session;
@@ -111,7 +110,8 @@ static int group_setup(void **state)
     (void)snprintf(db_path, sizeof(db_path), "%s/l.db", path);
     if (sqlite3_open(db_path, &db) != SQLITE_OK)
         return -1;
-    static const char *const files[] = {"schema.sql", "schema_2.sql", "schema_3.sql", "askers/schema_9.sql"};
+    static const char *const files[] = {"schema.sql", "schema_2.sql", "schema_3.sql", "askers/schema_9.sql",
+                                        "people/schema_10.sql"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         schema(db, files[i]);
     ticket(db, TICKET, "pending", 0, 0, "");
@@ -258,20 +258,20 @@ static void decides(void **state)
     static const uint8_t ok[] = {1, TICKET_APPROVED}, late[] = {2, TICKET_DENIED}, other[] = {5, TICKET_PENDING};
     const char *line = "POST /api/v1/tickets/" TICKET "/approve",
                *body = "{\"digest\":\"" DIGEST "\",\"reason\":\"a\\nb\"}";
-    struct digest shown;
+    struct digest shown, facts;
     struct id id;
-
     assert_int_equal(control(line, body), 0);
     assert_int_equal(sent_type, M_DECIDE);
     struct msg_in m = msg_in(dynbuf_span(&sent));
     msg_get_id(&m, &id);
     assert_int_equal(msg_get_u8(&m), 1);
-    assert_true(span_eq(msg_get_span(&m, 64), SPAN("uid 0")));
-    assert_true(span_eq(msg_get_span(&m, 64), SPAN("cli")));
-    assert_true(span_eq(msg_get_span(&m, 600), SPAN("a b"))); /* E33 */
+    assert_true(span_eq(msg_get_span(&m, 64), SPAN("uid 0")) && span_eq(msg_get_span(&m, 64), SPAN("cli")) &&
+                span_eq(msg_get_span(&m, 64), SPAN("socket")) &&
+                span_eq(msg_get_span(&m, 600), SPAN("a b"))); /* E33 */
     msg_get_digest(&m, &shown);
-    assert_int_equal(shown.b[0], 0x11);
-    assert_true(msg_get_u32(&m) == 0 && msg_get_u64(&m) == 0 && msg_end(&m) == 0); /* and no more than it */
+    msg_get_digest(&m, &facts);
+    assert_true(shown.b[0] == 0x11 && facts.b[0] != 0 && msg_get_span(&m, 600).n == 0); /* no passkey */
+    assert_true(msg_get_u32(&m) == 0 && msg_get_u64(&m) == 0 && msg_end(&m) == 0);      /* and no more than it */
     answer(M_DECIDED, span_of(ok, 2));
     assert_int_equal(x.status, 200);
     assert_true(says("approved"));

@@ -50,6 +50,56 @@ static void host(void **state)
     print_message("ok E12 unit\n");
 }
 
+/* With a certificate there is one name, whatever of this machine it comes from. */
+static void over_tls(void **state)
+{
+    static const struct {
+        const char *host, *origin;
+        bool good, from;
+    } rows[] = {
+        {"approve.example:8443", "https://approve.example:8443", true, true},
+        {"APPROVE.example:8443", "https://approve.example:8443", true, true},
+        {"approve.example:8443", "http://approve.example:8443", true, false},
+        {"approve.example:8443", "https://approve.example", true, false},
+        {"approve.example", "https://approve.example:8443", false, true},
+        {"localhost:8443", "https://localhost:8443", false, true},
+        {"127.0.0.1:8443", "https://approve.example:8443", false, false},
+    };
+    struct guard tls;
+    struct http_head h;
+    char text[256];
+    assert_int_equal(guard_init(&tls, SPAN("https://approve.example:8443")), 0);
+    assert_string_equal(guard_cookie_name(&tls), "__Host-countersign");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)snprintf(text, sizeof(text), "POST / HTTP/1.1\r\nHost: %s\r\nOrigin: %s\r\nContent-Length: 0\r\n\r\n",
+                       rows[i].host, rows[i].origin);
+        assert_true(parse(text, &h));
+        if (guard_host_ok(&tls, &h) != rows[i].good || guard_origin_ok(&tls, &h) != rows[i].from)
+            fail_msg("%s %s", rows[i].host, rows[i].origin);
+    }
+}
+
+/* A person who does nothing for an hour is out; a user of the machine is not. */
+static void sessions_end(void **state)
+{
+    char cookie[GUARD_COOKIE_TEXT + 1], text[256];
+    struct http_head h;
+    for (uint64_t generation = 0; generation < 2; generation++) {
+        const struct session *s = guard_session_new(&g, generation ? "ann" : "uid 0", HOW_PASSWORD, 1000, cookie);
+        guard_session_person(&g, s, generation);
+        (void)snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: localhost:8088\r\nCookie: countersign=%s\r\n\r\n",
+                       cookie);
+        assert_true(parse(text, &h));
+        assert_ptr_equal(guard_session(&g, &h, 1000 + GUARD_IDLE_MS - 1), s);
+        guard_session_used(&g, s, 2000);
+        assert_ptr_equal(guard_session(&g, &h, 2000 + GUARD_IDLE_MS - 1), s);
+        assert_true((guard_session(&g, &h, 2000 + GUARD_IDLE_MS) == NULL) == (generation == 1));
+        assert_null(guard_session(&g, &h, 1000 + GUARD_SESSION_MS));
+        guard_forget(&g, "ann");
+        assert_true((guard_session(&g, &h, 2000) == NULL) == (generation == 1));
+    }
+}
+
 static void origin(void **state)
 {
     static const struct {
@@ -164,6 +214,8 @@ static void loopback_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(over_tls, setup),
+        cmocka_unit_test_setup(sessions_end, setup),
         cmocka_unit_test_setup(host, setup),
         cmocka_unit_test_setup(origin, setup),
         cmocka_unit_test_setup(links, setup),

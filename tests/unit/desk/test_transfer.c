@@ -16,6 +16,7 @@
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
 #include "sandbox-shim/inside/shim_talk.h"
+#include "web-approval/store/store.h"
 #include "web-approval/ask.h"
 #include "web-approval/server.h"
 #include "web-approval/streams/follow.h"
@@ -58,6 +59,7 @@ static void __attribute__((noreturn)) be_desk(int fd, int listener)
     (void)signal(SIGTERM, on_stop);
     d.loop = loop_new();
     d.owner_uid = geteuid();
+    d.store = desk_store_new("/nowhere/l.db"); /* who asks is a user of the machine, whom nothing is known of */
     d.warden = chan_new(d.loop, fd, &ops, &d);
     d.server = server_new(&d);
     if (server_listen(d.server, PLACE_CONTROL, listener) != 0)

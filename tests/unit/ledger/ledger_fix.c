@@ -19,6 +19,7 @@ bool fix_no_facts;
 struct wire_limits fix_limits;
 struct wire_over fix_over;
 const struct store_grant no_grant = {.uses = 0};
+struct wire_people fix_people;
 struct store_grant fix_grant;
 struct wire_shape fix_shape;
 struct digest fix_policy;
@@ -72,6 +73,7 @@ int fix_setup(void **state)
     fix_terms = fix_digest(42);
     fix_policy = fix_digest(999);
     fix_grant = no_grant;
+    fix_people = (struct wire_people){.quorum = 1, .self = WIRE_SELF_OF_MACHINE};
     fix_shape = (struct wire_shape){.uses = 0};
     fix_no_facts = false;
     fix_key = seal_key_new();
@@ -149,6 +151,7 @@ void fix_ticket(struct wire_ticket *t, const char *sandbox, unsigned join, unsig
     t->request.field[0] = (struct http_field){SPAN("content-type"), SPAN("application/x-git")};
     t->terms = fix_terms;
     t->shape = fix_shape;
+    t->people = fix_people;
     t->summary = SPAN("Push 1 ref");
     t->facts_json = fix_no_facts ? SPAN_NONE : SPAN("[]");
 }
@@ -167,14 +170,25 @@ struct wire_ticket_state fix_hold(const char *sandbox, unsigned join, unsigned d
     return st;
 }
 
+int fix_say(const struct id *id, enum decide what, const char *by, const char *reason, const struct digest *shown,
+            const struct store_grant *grant, enum decided *r, uint8_t *state)
+{
+    const struct store_decision d = {.what = what,
+                                     .by = span_str(by),
+                                     .channel = SPAN("page"),
+                                     .how = SPAN("link"),
+                                     .reason = span_str(reason),
+                                     .shown = *shown,
+                                     .grant = *grant};
+    return store_decide(fix, id, &d, r, state);
+}
+
 enum decided fix_decide(const struct id *id, enum decide what, const struct digest *shown)
 {
     static const struct digest none;
     enum decided r;
     uint8_t state;
-    assert_int_equal(store_decide(fix, id, what, SPAN("ann"), SPAN("page"), SPAN("because"), shown ? shown : &none,
-                                  &fix_grant, &r, &state),
-                     0);
+    assert_int_equal(fix_say(id, what, "ann", "because", shown ? shown : &none, &fix_grant, &r, &state), 0);
     assert_int_equal(store_commit(fix), 0);
     return r;
 }

@@ -29,10 +29,11 @@ extern bool fix_no_facts;             /* the judge has not made them yet */
 extern struct digest fix_terms;       /* on which all is held and claimed */
 extern struct wire_limits fix_limits; /* of what is held */
 extern const struct store_grant no_grant;
-extern struct store_grant fix_grant; /* that an approval is to give */
-extern struct wire_shape fix_shape;  /* of what is held */
-extern struct digest fix_policy;     /* by which it is held and claimed */
-extern struct wire_over fix_over;    /* what of them was past, the last time */
+extern struct wire_people fix_people; /* whose yes what is held needs */
+extern struct store_grant fix_grant;  /* that an approval is to give */
+extern struct wire_shape fix_shape;   /* of what is held */
+extern struct digest fix_policy;      /* by which it is held and claimed */
+extern struct wire_over fix_over;     /* what of them was past, the last time */
 
 void fix_changed(void *arg, enum store_change what, uint64_t seq, const struct wire_ticket_state *t,
                  const struct wire_sandbox *b);
@@ -46,6 +47,9 @@ int64_t fix_count(const char *sql);
 struct digest fix_digest(unsigned n);
 void fix_ticket(struct wire_ticket *t, const char *sandbox, unsigned join, unsigned digest);
 struct wire_ticket_state fix_hold(const char *sandbox, unsigned join, unsigned digest, struct span body);
+/* store_decide on the page; what store_decide returns. */
+int fix_say(const struct id *id, enum decide what, const char *by, const char *reason, const struct digest *shown,
+            const struct store_grant *grant, enum decided *r, uint8_t *state);
 enum decided fix_decide(const struct id *id, enum decide what, const struct digest *shown);
 bool fix_claim(const struct id *id, uint64_t xid, uint8_t *state);
 void fix_outcome(const struct id *id, uint64_t xid, enum outcome o, bool delivered, struct span kept);

@@ -37,8 +37,11 @@ static void send_decide(const struct id *id, enum decide what)
     msg_put_u8(b, (uint8_t)what);
     msg_put_span(b, SPAN("ann"));
     msg_put_span(b, SPAN("page"));
+    msg_put_span(b, SPAN("link"));
     msg_put_span(b, SPAN("fine"));
     msg_put_digest(b, &none);
+    msg_put_digest(b, &none);
+    msg_put_span(b, SPAN_NONE);
     msg_put_u32(b, 0);
     msg_put_u64(b, 0);
     assert_int_equal(chan_commit(desk), 0);
@@ -55,6 +58,8 @@ static void send_claim(uint64_t xid, const struct id *id)
     msg_put_digest(b, &policy);
     msg_put_span(b, SPAN("push"));
     msg_put_digest(b, &fix_terms);
+    wire_put_step(b, &(struct wire_step){.number = 0}); /* what ran in no started sandbox, and with no lease */
+    msg_put_id(b, &(struct id){{0}});
     assert_int_equal(chan_commit(judge), 0);
 }
 

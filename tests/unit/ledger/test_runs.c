@@ -344,12 +344,81 @@ static void what_cannot_be_written_down_is_said_to_be_none(void **state)
 
 #define PEERS(f) cmocka_unit_test_setup_teardown(f, peers_setup, peers_teardown)
 
+static void sent(uint64_t xid, struct wire_step by, uint8_t outcome, uint64_t out, uint64_t in, uint8_t lease)
+{
+    const struct store_outcome o = {
+        .xid = xid,
+        .outcome = outcome,
+        .out = out,
+        .in = in,
+        .record = {.sandbox = SPAN("sb"), .effect = SPAN("read"), .by = by, .lease = {{lease}}}};
+    assert_int_equal(store_outcome(fix, &o), 0);
+}
+
+/* By its step, also behind its end; what is of another one, of none, or of one that is forgotten is not its own. */
+static void what_a_command_sent_stands_with_it(void **state)
+{
+    const struct wire_record denied = {.sandbox = SPAN("sb"), .verdict = SPAN("deny"), .by = {1, 7}};
+    box("sb");
+    box("other");
+    begin("other", 7);
+    begin("sb", 8);
+    begin("sb", 7);
+    const struct id own = id;
+    sent(1, (struct wire_step){1, 7}, OUTCOME_ANSWERED, 100, 1000, 0);
+    sent(2, (struct wire_step){1, 7}, OUTCOME_ANSWERED, 10, 20, 5);
+    sent(3, (struct wire_step){1, 7}, OUTCOME_NOT_SENT, 0, 0, 0);
+    sent(4, (struct wire_step){1, 8}, OUTCOME_ANSWERED, 1, 1, 0);
+    sent(5, (struct wire_step){0, 0}, OUTCOME_ANSWERED, 1, 1, 0);
+    sent(6, (struct wire_step){2, 7}, OUTCOME_ANSWERED, 1, 1, 0);
+    assert_int_equal(store_audit(fix, 7, &denied), 0);
+    end(&own);
+    sent(8, (struct wire_step){1, 7}, OUTCOME_ANSWERED, 5, 5, 5);
+    commit();
+    assert_int_equal(
+        fix_count("SELECT count(*) FROM run WHERE sandbox='sb' AND command='1.7' AND requests=3 AND refused=2"
+                  " AND bytes_out=115 AND bytes_in=1025"),
+        1);
+    assert_int_equal(fix_count("SELECT count(*) FROM run WHERE requests=0 AND sandbox='other' AND what='command'"),
+                     1);
+    assert_int_equal(fix_count("SELECT count(*) FROM run_effect e JOIN run r ON r.id=e.run WHERE r.command='1.7' AND"
+                               " r.sandbox='sb' AND sent=1"),
+                     3);
+    assert_int_equal(fix_count("SELECT count(*) FROM run_effect WHERE lease<>''"), 2);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='run-end' AND json_extract(json,"
+                               "'$.egress.requests')=2 AND json_extract(json,'$.egress.refused')=2 AND"
+                               " json_extract(json,'$.egress.bytes_in')=1020"),
+                     1);
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE json_extract(json,'$.step')='1.7'"), 5);
+    assert_int_equal(fix_sql("PRAGMA foreign_keys=ON; DELETE FROM run WHERE sandbox='sb' AND state='ended'"),
+                     SQLITE_OK);
+    assert_int_equal(fix_count("SELECT count(*) FROM run_effect"), 1);
+}
+
+static void so_many_exchanges_of_a_command_are_named(void **state)
+{
+    box("sb");
+    begin("sb", 7);
+    begin("sb", 8);
+    for (unsigned i = 1; i <= STORE_EFFECTS_MAX + 2; i++)
+        sent(i, (struct wire_step){1, 7}, OUTCOME_ANSWERED, 1, 0, 0);
+    sent(5000, (struct wire_step){1, 8}, OUTCOME_ANSWERED, 1, 0, 0); /* its neighbour */
+    commit();
+    assert_int_equal(fix_count("SELECT requests FROM run WHERE command='1.7'"), STORE_EFFECTS_MAX + 2);
+    assert_int_equal(fix_count("SELECT count(*) FROM run_effect e JOIN run r ON r.id=e.run WHERE r.command='1.7'"),
+                     STORE_EFFECTS_MAX);
+    assert_int_equal(fix_count("SELECT count(*) FROM run_effect e JOIN run r ON r.id=e.run WHERE r.command='1.8'"),
+                     1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FRESH(a_command_is_written_down_before_and_once_after),
         FRESH(whose_end_nobody_can_tell_is_unknown),
         FRESH(what_becomes_of_a_sandbox_has_rows),
+        FRESH(what_a_command_sent_stands_with_it),
+        FRESH(so_many_exchanges_of_a_command_are_named),
         FRESH(so_many_are_kept_of_one_sandbox),
         FRESH(a_task_is_one_record_and_what_it_was_made_of),
         FRESH(so_many_bytes_are_kept_of_one_tenant),

@@ -144,15 +144,12 @@ static void f11_a_full_disk_undoes_the_turn_and_heals(void **state)
     before = fix_chain();
     fix_config.max_pages = (unsigned)pages + 8;
     fix_reopen();
-    assert_int_equal(store_decide(fix, &first.ticket, DECIDE_APPROVE, SPAN("ann"), SPAN("page"), SPAN_NONE, &zero,
-                                  &no_grant, &r, &s),
-                     0);
+    assert_int_equal(fix_say(&first.ticket, DECIDE_APPROVE, "ann", "", &zero, &no_grant, &r, &s), 0);
     fix_ticket(&t, "s1", 2, 2);
     assert_int_equal(store_ticket_open(fix, &t, &fix_limits, span_of(big, sizeof(big)), &st, &kept, &fix_over), -1);
     assert_int_equal(st.state, TICKET_NONE);
-    assert_int_equal(
-        store_decide(fix, &first.ticket, DECIDE_DENY, SPAN("ann"), SPAN("page"), SPAN_NONE, &zero, &no_grant, &r, &s),
-        -1); /* the rest of the turn fails too, whatever it is */
+    assert_int_equal(fix_say(&first.ticket, DECIDE_DENY, "ann", "", &zero, &no_grant, &r, &s),
+                     -1); /* the rest of the turn fails too, whatever it is */
     assert_int_equal(r, DECIDED_STORE);
     assert_int_equal(store_commit(fix), -1);
     assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='pending'"), 1);
@@ -172,9 +169,7 @@ static void e32_no_approval_without_its_record(void **state)
     enum decided r;
     uint8_t s;
     struct digest zero = {{0}};
-    assert_int_equal(
-        store_decide(fix, &st.ticket, DECIDE_APPROVE, SPAN("ann"), SPAN("page"), SPAN_NONE, &zero, &no_grant, &r, &s),
-        -1);
+    assert_int_equal(fix_say(&st.ticket, DECIDE_APPROVE, "ann", "", &zero, &no_grant, &r, &s), -1);
     assert_int_equal(store_commit(fix), -1);
     assert_int_equal(fix_sql("DROP TRIGGER t"), SQLITE_OK);
     assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='pending'"), 1);

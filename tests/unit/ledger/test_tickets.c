@@ -488,13 +488,13 @@ static void a_required_reason_is_required(void **state)
     t.reason_required = true;
     assert_int_equal(store_ticket_open(fix, &t, &fix_limits, no_body, &st, &kept, &fix_over), 0);
     struct id id = st.ticket;
-    assert_int_equal(store_decide(fix, &id, DECIDE_APPROVE, SPAN("ann"), SPAN("cli"), SPAN("  "), UNSEEN, &r, &s), 0);
+    assert_int_equal(fix_say(&id, DECIDE_APPROVE, "ann", "  ", UNSEEN, &r, &s), 0);
     assert_int_equal(r, DECIDED_NO_REASON);
-    assert_int_equal(store_decide(fix, &id, DECIDE_APPROVE, SPAN(""), SPAN("cli"), SPAN("x"), UNSEEN, &r, &s), 0);
+    assert_int_equal(fix_say(&id, DECIDE_APPROVE, "", "x", UNSEEN, &r, &s), 0);
     assert_int_equal(r, DECIDED_NOT_PENDING); /* nobody is no operator */
-    assert_int_equal(store_decide(fix, &id, DECIDE_NONE, SPAN("ann"), SPAN("cli"), SPAN("x"), UNSEEN, &r, &s), 0);
+    assert_int_equal(fix_say(&id, DECIDE_NONE, "ann", "x", UNSEEN, &r, &s), 0);
     assert_int_equal(r, DECIDED_NOT_PENDING);
-    assert_int_equal(store_decide(fix, &id, DECIDE_APPROVE, SPAN("ann"), SPAN("cli"), SPAN("x"), UNSEEN, &r, &s), 0);
+    assert_int_equal(fix_say(&id, DECIDE_APPROVE, "ann", "x", UNSEEN, &r, &s), 0);
     assert_int_equal(r, DECIDED_DONE);
     assert_int_equal(store_commit(fix), 0);
 }

@@ -47,7 +47,7 @@ static void ask_all(struct kit *k)
             (void)(span_index(name, 'X') + span_index(format, '{') + span_index(c.hmac.sign, '{'));
         (void)policy_credential_may_go(k->p, i, SPAN("https"), SPAN("a.example"), 443, SPAN("/x/y"));
     }
-    (void)policy_may_approve(k->p, SPAN("m"), SPAN("alice"));
+    (void)policy_may_approve(k->p, SPAN("m"), &(struct approver){.name = SPAN("alice")});
     (void)policy_names_host(k->p, &s, SPAN("https"), SPAN("q.b.example"), 443, 0);
     (void)policy_keeps_slash(k->p, SPAN("https"), SPAN("a.example"), 443);
     arena_free(&k->a);

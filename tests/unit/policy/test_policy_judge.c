@@ -364,10 +364,10 @@ static void test_names_host(void **state)
     assert_false(policy_credential_may_go(kit.p, 0, SPAN("https"), SPAN("git.demo.test"), 443, SPAN("/demo/x")));
     assert_false(policy_credential_may_go(kit.p, 0, SPAN("http"), SPAN("git.demo.test"), 8443, SPAN("/demo/x")));
     assert_false(policy_credential_may_go(kit.p, 7, SPAN("https"), SPAN("git.demo.test"), 8443, SPAN("/demo/x")));
-    assert_true(policy_may_approve(kit.p, SPAN("maintainers"), SPAN("alice")));
-    assert_false(policy_may_approve(kit.p, SPAN("maintainers"), SPAN("bob")));
-    assert_true(policy_may_approve(kit.p, SPAN_NONE, SPAN("bob")));
-    assert_false(policy_may_approve(kit.p, SPAN("nobody"), SPAN("bob")));
+    assert_true(policy_may_approve(kit.p, SPAN("maintainers"), &(struct approver){.name = SPAN("alice")}));
+    assert_false(policy_may_approve(kit.p, SPAN("maintainers"), &(struct approver){.name = SPAN("bob")}));
+    assert_true(policy_may_approve(kit.p, SPAN_NONE, &(struct approver){.name = SPAN("bob")}));
+    assert_false(policy_may_approve(kit.p, SPAN("nobody"), &(struct approver){.name = SPAN("bob")}));
 }
 
 struct told {

@@ -123,8 +123,7 @@ static const struct refused refused[] = {
     {RULE " }, decide: hold, when: {} }\n", "P010", NULL, "\"zone\""},
     {RULE " }, decide: hold, limits: {} }\n", "P015", NULL, "how much"},
     {RULE " }, decide: hold, over: b }\n", "P015", NULL, "allows and has limits"},
-    {RULE " }, decide: hold, approve: { quorum: 2 } }\n", "P007", NULL, "not available yet"},
-    {RULE " }, decide: hold, approve: { quorum: 2 } }\n", "P007", NULL, "not available yet"},
+    {RULE " }, decide: hold, approve: { quorum: 9 } }\n", "P008", NULL, NULL},
     {V "include: [a.yaml]\n", "P018", ":2:11", "(policy.yaml includes a.yaml)"},
     {V "learning: { until: x }\n", "P008", NULL, "until 20"},
     {V "learning: 2026-11-23T18:00:00Z\n", "P008", NULL, "until 20"},
@@ -133,7 +132,7 @@ static const struct refused refused[] = {
     {V "learning: until 2026-11-23T18:00:00Z\n", "P015", "policy.yaml:2:11", "24 hours"},
     {V "defaults: { store_lost: allow-reads }\n", "P007", NULL, "not available yet"},
     {V "defaults: { unmatched_host: allow }\n", "P008", NULL, "one of deny"},
-    {V "approvers: { m: { operators: [a], quorum: 2 } }\n", "P007", NULL, "not available yet"},
+    {V "approvers: { m: { operators: [a], quorum: 2 } }\n", "P015", NULL, "can never be"},
     /* patterns */
     {RULES "  - { id: a, match: { host: \"*\" }, decide: allow }\n", "P013", NULL, "wildcard"},
     {RULES "  - { id: a, match: { host: \"*.com\" }, decide: allow }\n", "P013", NULL, "top-level"},

@@ -21,6 +21,8 @@ static uint64_t said_id[8];
 static char leaf[8][CGROUP_PATH];
 static int started, killed[8];
 static unsigned nkilled;
+static char noted[256]; /* for the audit */
+static const char *called = "box";
 static bool busy;      /* the cgroups cannot be removed yet */
 static bool no_cgroup; /* can be made */
 static uid_t user;
@@ -28,6 +30,7 @@ static int held_fd;
 static const char *image_said;
 static char lane_said[64], trust_said[64],
     owned[64]; /* of the last one that was started; whose its listener was made */
+static char mounts_said[128], devices_said[128];
 static uid_t owner;
 static bool no_listener, no_owner; /* can be had */
 static unsigned closed;
@@ -45,7 +48,7 @@ int parent_execute(struct parent *p, const char *name, int fd, char *const envp[
 {
     assert_string_equal(name, "start-sandbox");
     image_said = NULL;
-    lane_said[0] = trust_said[0] = '\0';
+    lane_said[0] = trust_said[0] = mounts_said[0] = devices_said[0] = '\0';
     for (char *const *e = envp; *e; e++) {
         if (strncmp(*e, "COUNTERSIGN_IMAGE=", 18) == 0)
             image_said = *e;
@@ -53,6 +56,10 @@ int parent_execute(struct parent *p, const char *name, int fd, char *const envp[
             (void)snprintf(lane_said, sizeof(lane_said), "%s", *e + 17);
         if (strncmp(*e, "COUNTERSIGN_TRUST=", 18) == 0)
             (void)snprintf(trust_said, sizeof(trust_said), "%s", *e + 18);
+        if (strncmp(*e, "COUNTERSIGN_MOUNTS=", 19) == 0)
+            (void)snprintf(mounts_said, sizeof(mounts_said), "%s", *e + 19);
+        if (strncmp(*e, "COUNTERSIGN_DEVICES=", 20) == 0)
+            (void)snprintf(devices_said, sizeof(devices_said), "%s", *e + 20);
     }
     if (image_said)
         assert_string_equal(image_said, "COUNTERSIGN_IMAGE=/state/images/it");
@@ -79,7 +86,7 @@ void parent_stores_end(struct parent *p, uint64_t box)
 int parent_sandbox_bind(struct parent *p, const char *name, const char *path, unsigned kind,
                         const struct config_listener *conf, struct err *e)
 {
-    assert_true(kind == LISTEN_OWN && conf == NULL);
+    assert_true(kind == LISTEN_STEPS && conf == NULL);
     if (no_listener)
         return err_set(e, "it has one");
     struct listener *l = &p->listeners[p->nlisteners++];
@@ -108,6 +115,7 @@ int __wrap_chown(const char *path, uid_t uid, gid_t gid)
 void parent_note(struct parent *p, const char *kind, struct dynbuf *json)
 {
     assert_true(dynbuf_ok(json));
+    (void)snprintf(noted, sizeof(noted), "%.*s", SPAN_FMT(dynbuf_span(json)));
 }
 
 bool cgroup_make(struct cgroup *c, const char *proc, const char *name, const struct cgroup_amounts *a)
@@ -187,16 +195,19 @@ int __wrap_setpgid(pid_t pid, pid_t group)
 
 /* --- */
 
+static struct span extras_asked; /* of the next one */
+
 static void ask_for_all(uint64_t id, bool strict, struct span digest, bool lane)
 {
     struct dynbuf b;
     dynbuf_init(&b, 1024);
-    msg_put_span(&b, SPAN("box"));
+    msg_put_span(&b, span_str(called));
     for (int i = 0; i < 4; i++)
         msg_put_u64(&b, 100); /* generation, memory, processes, percent */
     msg_put_u8(&b, strict);
     msg_put_span(&b, digest);
     msg_put_u8(&b, lane);
+    msg_put_span(&b, extras_asked);
     parent_box_start(&parent, &(struct frame){.type = M_BOX, .id = id, .payload = dynbuf_span(&b), .nfds = 1});
     dynbuf_free(&b);
 }
@@ -236,6 +247,35 @@ static void a_warden_is_told_of_its_own_sandboxes_alone(void **state)
     nsaid = 0;
     assert_true(parent_box_died(&parent, FIRST_PID + 1));
     assert_true(nsaid == 1 && said_type[0] == M_BOX_GONE && said_id[0] == 1);
+    dynbuf_free(&said);
+}
+
+/* With the warden ends one that waits, which is nobody's loss; and one that was given away, which is. */
+static void one_that_waits_is_written_down_when_it_is_somebody_s(void **state)
+{
+    static struct config config = {.state_dir = "/state"};
+    struct dynbuf b;
+    dynbuf_init(&said, 4096);
+    for (int given = 0; given < 2; given++) {
+        parent = (struct parent){.config = &config, .boot = "boot"};
+        started = 0;
+        nsaid = nkilled = 0;
+        noted[0] = '\0';
+        called = "";
+        ask_for(1);
+        called = "box";
+        assert_true(nsaid == 1 && said_type[0] == M_BOX_STARTED);
+        dynbuf_init(&b, 128);
+        msg_put_span(&b, SPAN("mine"));
+        msg_put_u64(&b, 9);
+        parent_box_claimed(&parent,
+                           &(struct frame){.type = M_BOX_CLAIMED, .id = given ? 1 : 2, .payload = dynbuf_span(&b)});
+        dynbuf_free(&b);
+        parent_boxes_end(&parent, "the warden ended");
+        assert_int_equal(nkilled, 1);
+        assert_string_equal(noted,
+                            given ? "{\"sandbox\":\"mine\",\"generation\":9,\"why\":\"the warden ended\"}" : "");
+    }
     dynbuf_free(&said);
 }
 
@@ -359,14 +399,107 @@ static void without_its_lane_it_does_not_start(void **state)
     dynbuf_free(&said);
 }
 
+static unsigned asked_with(uint64_t id, const struct wire_extras *x)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, EXTRAS_BYTES_MAX);
+    wire_put_extras(&b, x);
+    extras_asked = dynbuf_span(&b);
+    nsaid = 0;
+    ask_for(id);
+    extras_asked = SPAN_NONE;
+    dynbuf_free(&b);
+    assert_int_equal(nsaid, 1);
+    return said_type[0];
+}
+
+/* Whoever asks and however it ends, a device is one sandbox's as long as anything of that is left. */
+static void a_device_is_one_sandbox_s_until_nothing_of_it_is_left(void **state)
+{
+    static struct config config = {.state_dir = "/state",
+                                   .pool = {{.name = "gpu",
+                                             .node = {"/dev/null", "/dev/zero", "/dev/full"},
+                                             .nnodes = 3,
+                                             .with = {"/dev/random"},
+                                             .nwith = 1,
+                                             .most = 2,
+                                             .whose = {.tenant = {"acme", "beta"}, .n = 2}}},
+                                   .npools = 1};
+    struct wire_extras one = {.tenant = SPAN("acme"), .device = {{SPAN("gpu"), 1}}, .ndevices = 1}, other = one,
+                       two = one;
+    other.tenant = SPAN("beta");
+    two.device[0].count = 2;
+    parent = (struct parent){.config = &config, .boot = "boot", .uid_base = 62000};
+    dynbuf_init(&said, 4096);
+    started = 0;
+    busy = true;
+    assert_int_equal(asked_with(1, &one), M_BOX_STARTED);
+    assert_string_equal(devices_said, "/dev/null\n/dev/random\n");
+    assert_int_equal(asked_with(2, &two), M_BOX_NONE); /* more than that tenant may have */
+    assert_int_equal(asked_with(3, &one), M_BOX_STARTED);
+    assert_string_equal(devices_said, "/dev/zero\n/dev/random\n");
+    assert_int_equal(asked_with(4, &one), M_BOX_NONE);
+    other.device[0].count = 2;
+    assert_int_equal(asked_with(5, &other), M_BOX_NONE); /* one is free */
+    other.device[0].count = 1;
+    assert_int_equal(asked_with(6, &other), M_BOX_STARTED);
+    assert_string_equal(devices_said, "/dev/full\n/dev/random\n");
+    assert_true(parent_box_died(&parent, FIRST_PID)); /* and its cgroup is there still */
+    assert_int_equal(asked_with(7, &one), M_BOX_NONE);
+    parent_boxes_end(&parent, "the warden ended");
+    assert_int_equal(asked_with(1, &one), M_BOX_NONE);
+    busy = false;
+    resting(&parent);
+    assert_int_equal(asked_with(1, &two), M_BOX_NONE); /* the other one of that tenant runs */
+    assert_int_equal(asked_with(1, &one), M_BOX_STARTED);
+    assert_string_equal(devices_said, "/dev/null\n/dev/random\n");
+    one.tenant = SPAN("gamma");
+    assert_int_equal(asked_with(9, &one), M_BOX_NONE);
+    snprintf(config.pool[0].node[0], CONFIG_NODE, "/proc/self/status");
+    one.tenant = SPAN("beta");
+    assert_int_equal(asked_with(9, &one), M_BOX_NONE);
+    dynbuf_free(&said);
+}
+
+static void a_directory_is_its_tenants(void **state)
+{
+    static struct config config = {
+        .state_dir = "/state",
+        .mount = {{.name = "rules", .path = "/srv/r", .whose = {.tenant = {"acme"}, .n = 1}}},
+        .nmounts = 1};
+    struct wire_extras x = {.tenant = SPAN("acme"), .mount = {{SPAN("rules"), SPAN("/mnt/r")}}, .nmounts = 1};
+    parent = (struct parent){.config = &config, .boot = "boot", .uid_base = 62000};
+    dynbuf_init(&said, 4096);
+    started = 0;
+    assert_int_equal(asked_with(1, &x), M_BOX_STARTED);
+    assert_string_equal(mounts_said, "r /mnt/r /srv/r\n");
+    static const char *const bad[] = {"/mnt",         "/mnt/",          "/mnt/../etc",        "/mnt/a//b",
+                                      "/etc/x",       "/mnt/a b",       "/mnt/a\nr /mnt/b /", "mnt/a",
+                                      "/home/agent/", "/home/agent/..", "/workspace/x"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        x.mount[0].at = span_str(bad[i]);
+        assert_int_equal(asked_with(2, &x), M_BOX_NONE);
+    }
+    x.mount[0].at = SPAN("/home/agent/.cache/r");
+    assert_int_equal(asked_with(2, &x), M_BOX_STARTED);
+    x.tenant = SPAN("acm");
+    assert_int_equal(asked_with(3, &x), M_BOX_NONE);
+    x = (struct wire_extras){.tenant = SPAN("acme"), .mount = {{SPAN("other"), SPAN("/mnt/r")}}, .nmounts = 1};
+    assert_int_equal(asked_with(3, &x), M_BOX_NONE);
+    dynbuf_free(&said);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_warden_is_told_of_its_own_sandboxes_alone),
+        cmocka_unit_test(one_that_waits_is_written_down_when_it_is_somebody_s),
         cmocka_unit_test(what_nothing_holds_does_not_start),
         cmocka_unit_test(an_image_is_held_as_long_as_its_sandbox_is_there),
         cmocka_unit_test(a_lane_is_its_sandbox_s_own_and_ends_with_it),
         cmocka_unit_test(without_its_lane_it_does_not_start),
+        cmocka_unit_test(a_device_is_one_sandbox_s_until_nothing_of_it_is_left),
+        cmocka_unit_test(a_directory_is_its_tenants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

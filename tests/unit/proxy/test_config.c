@@ -131,6 +131,39 @@ static void take_away(const char *name)
 
 #define TASK "version: 1\nkind: count\ncommand: [wc, -w]\ntimeout: 30s\ninput: any.json\noutput: any.json\n"
 
+static void sandboxes_that_wait_are_read(void **state)
+{
+    static const struct {
+        const char *rows, *said;
+    } bad[] = {
+        {"[{ image: host }]", "size"},
+        {"[{ size: 0 }]", "size"},
+        {"[{ size: 65 }]", "size"},
+        {"[{ size: 1, memory: 1MiB }]", "memory"},
+        {"[{ size: 1, image: ../x }]", "an image's name"},
+        {"[{ size: 1 }, { size: 2, image: host }]", "another pool"},
+        {"[{ size: 33 }, { size: 32, pids: 9 }]", "at most 64"},
+    };
+    struct err e;
+    struct config *c =
+        load("version: 1\npool: [{ size: 4 }, { image: node, size: 60, memory: 2GiB, pids: 9 }]\n", &e);
+    assert_non_null(c);
+    assert_int_equal(c->nready, 2);
+    assert_string_equal(c->ready[0].image, "");
+    assert_int_equal(c->ready[0].size, 4);
+    assert_int_equal(c->ready[0].memory, 0);
+    assert_string_equal(c->ready[1].image, "node");
+    assert_int_equal(c->ready[1].memory, UINT64_C(2) << 30);
+    assert_int_equal(c->ready[1].pids, 9);
+    config_free(&c);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char text[200];
+        snprintf(text, sizeof(text), "version: 1\npool: %s\n", bad[i].rows);
+        if (load(text, &e) != NULL || strstr(e.text, bad[i].said) == NULL)
+            fail_msg("%s: %s", bad[i].rows, e.text);
+    }
+}
+
 static void kinds_of_tasks_are_read_with_their_schemas(void **state)
 {
     static const struct {
@@ -148,6 +181,11 @@ static void kinds_of_tasks_are_read_with_their_schemas(void **state)
         {"version: 1\nkind: a\ncommand: [wc]\ntimeout: 30s\ninput: none.json\noutput: any.json\n", "{}", "none.json"},
         {TASK "lanes: [x]\n", "{}", "lanes"},
         {TASK "limits: { memory: 1MiB }\n", "{}", "memory"},
+        {TASK "retries: 6\n", "{}", "retries"},
+        {TASK "lane: A\n", "{}", "a name here"},
+        {TASK "residency: ../eu\n", "{}", "a name here"},
+        {TASK "tenants: [acme, acme]\n", "{}", "there once"},
+        {TASK "tenants: ['a b']\n", "{}", "a tenant's name"},
     };
     struct wire_task t;
     struct err e;
@@ -176,6 +214,80 @@ static void kinds_of_tasks_are_read_with_their_schemas(void **state)
     }
     take_away("t.yaml");
     assert_null(load("version: 1\ntasks: [t.yaml]\n", &e));
+    take_away("any.json");
+}
+
+static void a_kind_of_task_is_everybodys_or_some_tenants_own(void **state)
+{
+    struct wire_task t;
+    struct err e;
+    put("t.yaml", TASK);
+    put("any.json", "{}");
+    put("a.yaml", TASK "tenants: [acme, beta]\nlane: build\nresidency: eu\nretries: 5\n");
+    put("b.yaml", TASK "tenants: beta\n");
+    assert_null(load("version: 1\ntasks: [a.yaml, b.yaml]\n", &e));
+    assert_non_null(strstr(e.text, "for the same tenants"));
+    struct config *c = load("version: 1\ntasks: [t.yaml, a.yaml]\n", &e); /* everybody's, and some tenants' own */
+    assert_true(c != NULL && c->ntasks == 2);
+    struct msg_in m = msg_in(dynbuf_span(&c->task[1]));
+    assert_int_equal(wire_get_task(&m, &t), 0);
+    assert_true(t.ntenants == 2 && task_is_of(&t, SPAN("beta")) && !task_is_of(&t, SPAN("bet")) && t.retries == 5);
+    assert_true(span_eq(t.lane, SPAN("build")) && span_eq(t.residency, SPAN("eu")));
+    config_free(&c);
+    take_away("a.yaml");
+    take_away("b.yaml");
+    take_away("t.yaml");
+    take_away("any.json");
+}
+
+static void mounts_and_devices_are_somebodys(void **state)
+{
+    static const struct {
+        const char *text, *said;
+    } bad[] = {
+        {"mounts: [{ name: r, path: /usr }]\n", "tenants"},
+        {"mounts: [{ name: r, path: /usr, size: 16MiB, tenants: [a] }]\n", "either path:"},
+        {"mounts: [{ name: r, tenants: [a] }]\n", "either path:"},
+        {"mounts: [{ name: r, size: 1MiB, tenants: [a] }]\n", "size"},
+        {"mounts: [{ name: r, path: /usr, share: tenant, tenants: [a] }]\n", "either path:"},
+        {"mounts: [{ name: R, path: /usr, tenants: [a] }]\n", "a name here"},
+        {"mounts: [{ name: r, path: /usr/../etc, tenants: [a] }]\n", "without . and .."},
+        {"mounts: [{ name: r, path: /no/where, tenants: [a] }]\n", "cannot be found"},
+        {"mounts: [{ name: r, path: /bin, tenants: [a] }]\n", "leads elsewhere"},
+        {"mounts: [{ name: r, path: /usr, tenants: [a], dock: /etc/r }]\n", "below /mnt"},
+        {"mounts: [{ name: r, path: /usr, tenants: [a] }, { name: r, path: /var, tenants: [a] }]\n", "another mount"},
+        {"mounts: [{ name: r, path: /tmp, tenants: [a] }]\n", "overlaps the state directory"},
+        {"devices: [{ name: g, nodes: [/dev/null] }]\n", "tenants"},
+        {"devices: [{ name: g, nodes: [/etc/passwd], tenants: [a] }]\n", "below /dev"},
+        {"devices: [{ name: g, nodes: [/dev/../etc/x], tenants: [a] }]\n", "below /dev"},
+        {"devices: [{ name: g, nodes: [/dev/null], tenants: [a] }, { name: g, nodes: [/dev/null], tenants: [a] }]\n",
+         "another pool"},
+        {"tasks: [t.yaml]\n", "has none of this name"},
+    };
+    struct wire_task t;
+    struct err e;
+    char text[1024];
+    put("any.json", "{}");
+    put("t.yaml", TASK "mounts: { r: /mnt/r }\ndevices: [g, g]\n");
+    struct config *c =
+        load("version: 1\nmounts: [{ name: r, path: /usr, tenants: [a, b], dock: /mnt/r }, { name: k, size: 1GiB, "
+             "tenants: [a] }]\ndevices: [{ name: g, nodes: [/dev/null], tenants: [a], most: 1 }]\ntasks: "
+             "[t.yaml]\n",
+             &e);
+    if (c == NULL)
+        fail_msg("%s", e.text);
+    assert_string_equal(c->dock_mounts, "a r /mnt/r\nb r /mnt/r\n");
+    assert_true(c->mount[1].of_session && c->mount[1].size == UINT64_C(1) << 30 && c->mount[1].path[0] == '\0');
+    struct msg_in m = msg_in(dynbuf_span(&c->task[0]));
+    assert_int_equal(wire_get_task(&m, &t), 0);
+    assert_true(t.nmounts == 1 && t.ndevices == 1 && t.device[0].count == 2);
+    config_free(&c);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        (void)snprintf(text, sizeof(text), "version: 1\n%s", bad[i].text);
+        if (load(text, &e) != NULL || strstr(e.text, bad[i].said) == NULL)
+            fail_msg("%s: %s", bad[i].text, e.text);
+    }
+    take_away("t.yaml");
     take_away("any.json");
 }
 
@@ -314,7 +426,7 @@ static const struct {
     {"version: 1\nlimits: { connections: 4001 }\n", "c.yaml:2:"},
     {"version: 1\nuid_base: 999\n", "c.yaml:2:11: uid_base must be from 1000"},
     {"version: 1\nuid_base: 0\n", "c.yaml:2:11: uid_base must be from 1000"},
-    {"version: 1\nuid_base: 64923\n", "c.yaml:2:11: uid_base: of the 612 user ids"},
+    {"version: 1\nuid_base: 64795\n", "c.yaml:2:11: uid_base: of the 740 user ids"},
     {"version: 1\nuid_base: 65535\n", "nobody's"},
     {"version: 1\nuid_base: 4294967295\n", "c.yaml:2:11: uid_base must be"},
     {"version: 1\nmaster_key: {}\n", "c.yaml:2:"},
@@ -401,7 +513,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold_where_nothing_is_said),
         cmocka_unit_test(values_are_taken),
+        cmocka_unit_test(sandboxes_that_wait_are_read),
         cmocka_unit_test(kinds_of_tasks_are_read_with_their_schemas),
+        cmocka_unit_test(a_kind_of_task_is_everybodys_or_some_tenants_own),
+        cmocka_unit_test(mounts_and_devices_are_somebodys),
         cmocka_unit_test(the_master_key_is_in_one_of_three_places),
         cmocka_unit_test(every_way_in_is_taken),
         cmocka_unit_test(as_many_as_there_may_be),

@@ -128,11 +128,29 @@ static void impossible_requests_are_refused(void **state)
     dynbuf_free(&b);
 }
 
+/* "born.number", and one without the other is none. */
+static void a_step_is_both_or_none(void **state)
+{
+    static const struct wire_step steps[] = {{3, 7}, {0, 0}, {3, 0}, {0, 7}};
+    char text[WIRE_STEP_TEXT];
+    struct wire_step out;
+    for (size_t i = 0; i < 4; i++) {
+        struct dynbuf b;
+        dynbuf_init(&b, 64);
+        wire_put_step(&b, &steps[i]);
+        assert_int_equal(b.n, WIRE_STEP);
+        struct msg_in m = msg_in(dynbuf_span(&b));
+        assert_int_equal(wire_get_step(&m, &out), i < 2 ? 0 : -1);
+        dynbuf_free(&b);
+    }
+    assert_true(span_eq(wire_step_text(&steps[0], text), SPAN("3.7")));
+}
+
 /* A policy may lie as deep in the tree as a path can; its records must all the same be taken. */
 static void a_long_file_name_is_cut_to_its_end(void **state)
 {
     char file[1000];
-    struct wire_record r = {.rule.line = 7, .generation = 3}, out;
+    struct wire_record r = {.rule.line = 7, .generation = 3, .by = {2, 9}, .lease = {{5}}}, out;
     struct dynbuf b;
     memset(file, 'd', sizeof(file));
     memcpy(file + sizeof(file) - 5, "/p.ya", 5);
@@ -144,6 +162,7 @@ static void a_long_file_name_is_cut_to_its_end(void **state)
     assert_int_equal(msg_end(&m), 0);
     assert_int_equal(out.rule.file.n, 256);
     assert_int_equal(out.generation, 3);
+    assert_true(out.by.born == 2 && out.by.number == 9 && out.lease.b[0] == 5);
     assert_true(span_ends(out.rule.file, SPAN("d/p.ya")));
     dynbuf_free(&b);
 }
@@ -464,6 +483,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(pairs_mirror_each_other),
                                        cmocka_unit_test(impossible_requests_are_refused),
+                                       cmocka_unit_test(a_step_is_both_or_none),
                                        cmocka_unit_test(a_long_file_name_is_cut_to_its_end),
                                        cmocka_unit_test(a_listener_is_what_was_put),
                                        cmocka_unit_test(a_long_path_is_cut_and_a_longer_one_refused),

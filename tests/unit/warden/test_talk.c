@@ -54,10 +54,10 @@ static void what_has_no_shape_of_ours_is_refused(void **state)
 {
     static uint8_t large[TALK_PIECE_MAX + 1];
     char why[TALK_WHY_MAX + 2];
-    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\2")), TALK_FRAME);
+    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\3")), TALK_FRAME);
     assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\1")), TALK_BAD); /* another version */
-    assert_int_equal(taken(TALK_HELLO, 1, SPAN("\0\0\0\2")), TALK_BAD);
-    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\2\0")), TALK_BAD);
+    assert_int_equal(taken(TALK_HELLO, 1, SPAN("\0\0\0\3")), TALK_BAD);
+    assert_int_equal(taken(TALK_HELLO, 0, SPAN("\0\0\0\3\0")), TALK_BAD);
     assert_int_equal(taken(TALK_FED, 1, SPAN("\0\0\x80\0")), TALK_FRAME);
     assert_int_equal(taken(TALK_FED, 1, SPAN("\0\0\x80\1")), TALK_BAD);
     assert_int_equal(taken(TALK_FED, 1, SPAN("\0\0\0\0")), TALK_BAD);

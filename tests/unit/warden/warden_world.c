@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/msg.h"
+#include "sandbox-shim/warden/pool/pool.h"
 
 int side[ENDS] = {-1, -1, -1};
 bool bound;
@@ -33,6 +34,8 @@ static void __attribute__((noreturn)) be_warden(const int fd[ENDS])
     static struct warden w;
     w.loop = loop_new();
     w.parent = chan_new(w.loop, fd[PARENT], &ops, &w);
+    if (pool_begin(&w) != 0)
+        _exit(1);
     warden_desk(&w, fd[DESK]);
     warden_ledger(&w, fd[LEDGER]);
     _exit(loop_run(w.loop) == 0 ? 0 : 1);
@@ -197,6 +200,12 @@ void end_heard(const char *name)
     (void)heard(LEDGER, M_RUN_LIFE);
 }
 
+/* Which the warden looks at as little as at their sense. */
+static struct span extras_of(const char *name)
+{
+    return strcmp(name, "laned") == 0 ? SPAN("what \0 else") : SPAN_NONE;
+}
+
 /* The warden asks the parent; *fd is where the first process would be. */
 uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
 {
@@ -208,7 +217,8 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
                                         .files = 256,
                                         .image = SPAN("debian"),
                                         .digest = SPAN(A_DIGEST),
-                                        .lane = strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE});
+                                        .lane = strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE,
+                                        .extras = extras_of(name)});
     msg_put_u64(&b, 7);
     msg_put_u64(&b, 50);
     msg_put_u64(&b, timeout_ms);
@@ -225,6 +235,7 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
     assert_int_equal(msg_get_u8(&m), 1);
     assert_true(span_eq(msg_get_span(&m, 71), SPAN(A_DIGEST))); /* what it is, and not what it is called */
     assert_int_equal(msg_get_u8(&m), strcmp(name, "laned") == 0);
+    assert_true(span_eq(msg_get_span(&m, BOX_EXTRAS_MAX), extras_of(name)));
     assert_int_equal(msg_end(&m), 0);
     *fd = frame_take_fd(&got, 0);
     assert_true(*fd >= 0);
@@ -280,6 +291,14 @@ struct dynbuf told(int fd, unsigned *type, uint32_t *run)
     return b;
 }
 
+void is_named(int fd, const char *name)
+{
+    struct dynbuf b = fresh();
+    msg_put_span(&b, span_str(name));
+    assert_int_equal(told_type(fd, TALK_NAME, dynbuf_span(&b)), 0);
+    dynbuf_free(&b);
+}
+
 /* One that runs; its first process is fd. */
 uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
 {
@@ -296,8 +315,17 @@ uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
     assert_int_equal(x.pids, 0);
     assert_int_equal(x.disk, 64 << 20);
     assert_true(span_eq(x.lane, strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE));
+    assert_true(span_eq(x.extras, extras_of(name)));
     dynbuf_free(&bytes);
-    frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\2"));
+    frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\3"));
+    is_named(*fd, name);
+    if (x.lane.n > 0) { /* before anything is run there, by what the gateway knows its commands */
+        uint8_t born[TALK_HEAD + 8], want[] = {0, 0, 0, 8, TALK_BORN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+        assert_int_equal(recv(*fd, born, sizeof(born), MSG_WAITALL), sizeof(born));
+        want[sizeof(want) - 1] = born[sizeof(born) - 1];
+        assert_memory_equal(born, want, sizeof(want));
+        assert_true(want[sizeof(want) - 1] > 0);
+    }
     assert_int_equal(heard(DESK, M_SB_STARTED), 1);
     assert_int_equal(got.payload.p[0], 1);
     assert_int_equal(got.payload.p[got.payload.n - 1], 2);

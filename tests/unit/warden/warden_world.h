@@ -34,6 +34,8 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd);
 void parent_says_started(uint64_t id, uint8_t version);
 /* One that runs. */
 uint64_t runs(const char *name, uint64_t timeout_ms, int *fd);
+/* The first process is told its name, before anything else. */
+void is_named(int fd, const char *name);
 /* To the warden, by the first process in a sandbox; and of the warden. */
 void frame_of(int fd, unsigned type, uint32_t run, struct span payload);
 void ends_with(int fd, uint32_t run, unsigned how, unsigned code);

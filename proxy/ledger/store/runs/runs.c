@@ -115,6 +115,8 @@ static void put_begin(struct jsonw *w, const struct wire_run *r, const struct ro
     jsonw_kv(w, "command", n->command);
     jsonw_kv(w, "image", r->image.n ? r->image : SPAN("host"));
     jsonw_kv(w, "digest", r->packages.n ? r->packages : SPAN("unknown"));
+    if (r->lane.n)
+        jsonw_kv(w, "lane", r->lane);
     put_words(w, "argv", &r->argv);
     jsonw_kv(w, "dir", r->dir);
     jsonw_kv(w, "user", r->user);
@@ -225,6 +227,8 @@ int store_run_end(struct store *s, const struct id *id, const struct wire_run_en
     if (put_whose(s, &a.w, span_of(text, ID_TEXT)) != 1)
         return -1;
     put_end(&a.w, e);
+    if (runs_put_egress(s, &a.w, span_of(text, ID_TEXT)) != 0)
+        return -1;
     return audit_end(&a);
 }
 
@@ -239,6 +243,8 @@ static int unknown(struct store *s, struct span id, const char *why)
         return -1;
     jsonw_kv(&a.w, "how", SPAN("unknown"));
     jsonw_kv(&a.w, "why", span_str(why));
+    if (runs_put_egress(s, &a.w, id) != 0)
+        return -1;
     return audit_end(&a);
 }
 

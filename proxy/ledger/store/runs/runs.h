@@ -7,6 +7,7 @@
 
 enum {
     STORE_RUNS_MAX = 1024,             /* rows of one sandbox, but for what runs; the first are forgotten */
+    STORE_EFFECTS_MAX = 1000,          /* exchanges that are named of one command; the rest of them are counted */
     STORE_BLOB_MAX = 300 * 1024,       /* bytes that are kept by their digest; more are not kept ... */
     STORE_BLOBS_MAX = 64 * 1024 * 1024 /* ... and of a tenant, with some for each; what was named longest ago goes */
 };
@@ -34,6 +35,19 @@ int store_task(struct store *s, struct span tenant, struct span sandbox, uint64_
 int store_blob_put(struct store *s, struct span tenant, struct span bytes) MUSTCHECK;
 /* 1, 0 they are not kept, -1. */
 int store_blob_get(struct store *s, struct span tenant, const struct digest *sha256, struct dynbuf *out) MUSTCHECK;
+
+/* Of what a step sent, beside the record that was written last, or would be. */
+struct run_effect {
+    uint64_t xid;
+    bool begins;      /* it may be sent: nothing came of it yet */
+    bool refused;     /* it was not sent; else it was, or begins */
+    uint64_t out, in; /* bytes */
+    bool again;       /* it has been counted: these bytes are more of it */
+};
+int runs_effect(struct store *s, const struct wire_record *r, const struct run_effect *e) MUSTCHECK;
+
+/* "egress" of a command, as far as it is known by now. */
+int runs_put_egress(struct store *s, struct jsonw *w, struct span id) MUSTCHECK;
 
 /* For sandboxes.c, behind the record it has written: a generation begins; it is over; lost: nobody
  * told when, or how. */

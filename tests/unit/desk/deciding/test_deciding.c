@@ -112,7 +112,8 @@ static void ticket(const struct row *r)
 
 static int group_setup(void **state)
 {
-    static const char *const files[] = {"schema.sql", "schema_2.sql", "schema_3.sql", "askers/schema_9.sql"};
+    static const char *const files[] = {"schema.sql", "schema_2.sql", "schema_3.sql", "askers/schema_9.sql",
+                                        "people/schema_10.sql"};
     static const struct row rows[] = {
         {REPO, "pending", "delete", "github:acme/app", NULL, NULL, NULL, 0, 5},
         {CODED, "pending", "write", NULL, NULL, NULL, "[[\"content-encoding\",\"gzip\"]]", 5, 6},
@@ -424,7 +425,7 @@ static void a_group_is_decided_each_by_its_own_digest(void **state)
     assert_true(id_eq(&id, &want));
     assert_int_equal(msg_get_u8(&m), 1);
     (void)msg_get_span(&m, 64);
-    assert_true(span_eq(msg_get_span(&m, 64), SPAN("page")));
+    assert_true(span_eq(msg_get_span(&m, 64), SPAN("page")) && span_eq(msg_get_span(&m, 64), SPAN("link")));
     assert_true(span_eq(msg_get_span(&m, 64), SPAN("fine")));
     msg_get_digest(&m, &shown);
     assert_int_equal(shown.b[0], 0x11);

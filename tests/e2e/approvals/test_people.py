@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""People who decide: by name, in groups, several of them, never on their own; and what is written down of it."""
+import http.client
+import os
+import re
+import socket
+import ssl
+import urllib.parse
+
+from room import Person, start, words
+from gateway import Gateway, program, simple_policy
+from harness import PATIENCE, main, test
+from ports import free_port
+
+LEADS = "approvers:\n  leads: { groups: [leads], quorum: 2 }\n  bob: { operators: [bob] }\n"
+
+
+def policy(up, by):
+    text = simple_policy(up)
+    return text.replace("approve: { within: 10m }", f"approve: {{ within: 10m, {by} }}").replace("rules:\n", LEADS + "rules:\n")
+
+
+def setup(lab, by):
+    up = lab.upstream()
+    secret = lab.canary("s3cret-" + up.name * 3)
+    gw = Gateway(lab, policy(up, by), {"api": secret.encode()})
+    return up, gw
+
+
+def added(gw, name, *more):
+    """Of one just added, their first browser."""
+    return Person(gw, link=gw.cli_json("operator", "add", name, *more)["url"])
+
+
+@test("E26 people", "E3 people")
+def two_people_of_a_group_must_agree_and_each_once(lab):
+    up, gw = setup(lab, "by: leads")
+    alice, bob = added(gw, "alice", "--group", "leads"), added(gw, "bob", "--group", "leads", "--group", "desk")
+    carol = added(gw, "carol")
+    agent = start(lab, gw, up, "/things", "--data-binary", "a=1")
+    ticket = gw.pending()["id"]
+    assert "2 different people" in words(alice.get(f"/tickets/{ticket}"))
+    assert carol.approve(ticket)[0] == 403, "who is in no such group may not"
+    done = gw.cli("approvals", "approve", ticket)
+    assert done.rc != 0 and b"who may approve" in done.err, done.err
+    assert alice.approve(ticket)[0] == 303
+    assert gw.show(ticket)["state"] == "pending" and up.effects() == {}, "one of two is not enough"
+    assert "Agreed alice, signed in with a link" in words(bob.get(f"/tickets/{ticket}"))
+    status, text = alice.approve(ticket)
+    assert status == 409 and "agreed to it already" in text, text
+    assert gw.show(ticket)["state"] == "pending" and up.effects() == {}
+    assert bob.approve(ticket)[0] == 303
+    agent.wait()
+    assert up.effects() == {"POST /things": 1}
+    record = gw.recorded(kind="ticket-decided", ticket=ticket)[0]
+    assert record["by"] == "bob" and record["how"] == "link" and record["agreed"] == ["alice", "bob"], record
+    assert re.fullmatch("[0-9a-f]{64}", record["shown"]), record
+    assert gw.recorded(kind="ticket-agreed", ticket=ticket)[0]["shown"] == record["shown"], "both saw the same"
+    page = words(bob.get(f"/tickets/{ticket}"))
+    assert "Yes alice, signed in with a link" in page and record["shown"][:16] in page, page
+
+
+@test("E26 people")
+def nobody_approves_what_is_asked_by_a_sandbox_of_their_own(lab):
+    up, gw = setup(lab, "by: bob")
+    bob = added(gw, "bob", "--uid", str(os.geteuid()))  # whose sandboxes these are
+    lab.leaves("pending")
+    agent = start(lab, gw, up, "/things", "--data-binary", "a=1")
+    ticket = gw.pending()["id"]
+    status, text = bob.approve(ticket)
+    assert status == 403 and "a sandbox of your own" in text, (status, words(text))
+    done = gw.cli("approvals", "approve", ticket)
+    assert done.rc != 0 and b"a sandbox of your own" in done.err, done.err
+    assert gw.show(ticket)["state"] == "pending" and up.effects() == {}
+    agent.signal(9)
+    agent.wait()
+    gw.policy.write_text(policy(up, "by: bob, self_approval: true"))
+    gw.cli("reload", rc=0)
+    again = start(lab, gw, up, "/things", "--data-binary", "a=2")
+    ticket = lab.wait_for("it waits", lambda: next((t["id"] for t in gw.tickets() if t["id"] != ticket), None))
+    assert bob.approve(ticket)[0] == 303
+    again.wait()
+    assert up.effects() == {"POST /things": 1}
+
+
+@test("E26 password")
+def a_password_signs_in_and_whoever_was_signed_in_before_is_out(lab):
+    up, gw = setup(lab, "by: leads")
+    alice = added(gw, "alice", "--group", "leads")
+    me = alice.get("/me")
+    assert "Name alice" in words(me) and "Groups leads" in words(me) and "with a link" in words(me)
+    mark = re.search(r'action="/me/password".*?name="mark" value="([^"]+)"', me, re.S)[1]
+
+    def set_password(new):
+        answer, text = alice.ask("POST", "/me/password", urllib.parse.urlencode({"mark": mark, "new": new}))
+        return None if b"Too fast" in text else answer.status
+    assert lab.wait_for("the form is armed", lambda: set_password("short")) == 422
+    secret = "correct horse battery staple"
+    lab.canary(secret)
+    assert set_password(secret) == 303
+    alice.get("/me", 403)
+    assert Person(gw, name="alice", password="wrong horse battery").answer.status == 403
+    assert Person(gw, name="nobody", password="wrong horse battery").answer.status == 403
+    again = Person(gw, name="alice", password=secret)
+    assert again.answer.status == 303 and "HttpOnly" in again.answer.getheader("Set-Cookie")
+    assert "with a password" in words(again.get("/me"))
+    link = Person(gw, link=gw.cli_json("operator", "link", "alice")["url"])
+    assert link.answer.status == 303
+    gw.cli("operator", "rm", "alice", rc=0)
+    again.get("/me", 403)
+    link.get("/me", 403)
+    assert Person(gw, name="alice", password=secret).answer.status == 403
+    assert gw.cli_json("operator", "list")["operators"] == []
+
+
+@test("E26 brute force")
+def a_wrong_password_is_tried_a_few_times_only(lab):
+    up, gw = setup(lab, "by: leads")
+    added(gw, "alice")
+    for _ in range(5):
+        assert Person(gw, name="alice", password="not this one").answer.status == 403
+    assert Person(gw, name="alice", password="not this one").answer.status == 429
+    assert Person(gw, name="bob", password="not this one").answer.status == 403, "of another name it is asked"
+
+
+class Secure(Person):
+    """The same over TLS, by the name that the certificate is for."""
+
+    def ask(self, method, path, body=None, host=None, origin=None):
+        trust = ssl.create_default_context(cafile=str(self.lab.dir / "desk.crt"))
+        with socket.create_connection(("127.0.0.1", int(self.host.rsplit(":")[-1])), timeout=PATIENCE) as plain:
+            with trust.wrap_socket(plain, server_hostname="approve.test") as tls:
+                conn = http.client.HTTPConnection("approve.test")
+                conn.sock = tls
+                fields = {"Host": host or self.host, "Origin": origin or self.origin, "Sec-Fetch-Site": "same-origin"}
+                if self.cookie:
+                    fields["Cookie"] = self.cookie
+                if body is not None:
+                    fields["Content-Type"] = "application/x-www-form-urlencoded"
+                conn.request(method, path, body, fields)
+                answer = conn.getresponse()
+                return answer, answer.read()
+
+
+@test("E39 https", "E12 https")
+def with_a_certificate_the_page_is_reached_from_elsewhere_by_its_own_name_alone(lab):
+    lab.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=x",
+             "-addext", "subjectAltName=DNS:approve.test", "-keyout", lab.dir / "desk.key", "-out", lab.dir / "desk.crt"], rc=0)
+    up = lab.upstream()
+    port = free_port()
+    gw = Gateway(lab, simple_policy(up), {"api": b"s3cret-s3cret-s3cret"},
+                 desk=f'https: "127.0.0.1:{port}", certificate: desk.crt, key: desk.key, name: approve.test')
+    assert gw.page.startswith(f"https://approve.test:{port}/sign-in?t="), gw.page
+    root = Secure(gw, link=gw.page)
+    assert root.answer.status == 303, root.text
+    cookie = root.answer.getheader("Set-Cookie")
+    assert cookie.startswith("__Host-countersign=") and "; Secure" in cookie and "HttpOnly" in cookie, cookie
+    answer, text = root.ask("GET", "/")
+    assert answer.status == 200 and answer.getheader("Strict-Transport-Security"), text
+    for host in (f"localhost:{port}", f"127.0.0.1:{port}", "approve.test", f"other.test:{port}"):
+        assert root.ask("GET", "/", host=host)[0].status == 403, host
+    for origin in (f"http://approve.test:{port}", "https://approve.test", "null"):
+        assert root.ask("POST", "/sign-out", "", origin=origin)[0].status == 403, origin
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as plain:
+        plain.sendall(f"GET / HTTP/1.1\r\nHost: approve.test:{port}\r\n\r\n".encode())
+        assert not plain.recv(1000).startswith(b"HTTP/"), "nothing is said without TLS"
+    gw.cli("operator", "add", "alice", rc=0)
+    assert gw.cli_json("operator", "link", "alice")["url"].startswith(f"https://approve.test:{port}/"), "opened from a phone, too"
+    for wrong in ('http: "0.0.0.0:8088"', f'https: "127.0.0.1:{port}"', f'https: "127.0.0.1:{port}", certificate: desk.crt, key: desk.key, name: "*.test"'):
+        gw.config.write_text(re.sub(r"desk: .*", lambda m: f"desk: {{ {wrong} }}", gw.config.read_text()))
+        done = lab.run([program(), "up", "--config", gw.config, "--check-config"], rc=3)
+        assert b"countersign.yaml:5:" in done.both and re.search(b"without TLS|goes with certificate|host name of the page", done.both), done.both
+
+
+main()

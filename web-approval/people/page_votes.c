@@ -1,0 +1,121 @@
+/* Whose yes a ticket needs, whose it has, and who decided it. */
+#include "proxy/wire_ticket.h"
+#include "web-approval/people/people.h"
+
+enum { SHOWN_HEX = 16 };
+
+void people_facts(const struct ticket *t, struct digest *out)
+{
+    struct dynbuf query;
+    struct wire_facts f = {.ticket = t->id,
+                           .effect = t->effect,
+                           .op = t->op,
+                           .resource = t->resource,
+                           .credential = t->credential,
+                           .sandbox = t->sandbox,
+                           .method = t->method,
+                           .scheme = t->scheme,
+                           .host = t->host,
+                           .port = (uint16_t)t->port,
+                           .path = t->path,
+                           .summary = t->summary,
+                           .facts_json = t->facts_json,
+                           .agent_reason = t->agent_reason};
+
+    dynbuf_init(&query, 8 * HTTP_TARGET_MAX);
+    if (t->has_query)
+        (void)dynbuf_addf(&query, "?%.*s", SPAN_FMT(t->query));
+    f.query = dynbuf_span(&query);
+    if (t->digest.n == DIGEST_BYTES)
+        memcpy(f.digest.b, t->digest.p, DIGEST_BYTES);
+    wire_facts_digest(&f, out);
+    dynbuf_free(&query);
+}
+
+/* With what somebody had signed in, in words. */
+static const char *how_words(struct span how)
+{
+    return span_eq(how, SPAN("passkey"))    ? "signed in with a passkey"
+           : span_eq(how, SPAN("password")) ? "signed in with a password"
+           : span_eq(how, SPAN("link"))     ? "signed in with a link"
+           : span_eq(how, SPAN("socket"))   ? "at the gateway's machine"
+                                            : NULL;
+}
+
+static void put_vote(struct exchange *x, const struct vote_row *v)
+{
+    show_cut(&x->out, v->operator, 80);
+    if (how_words(v->how)) {
+        PUT(x, ", ");
+        show_own(&x->out, how_words(v->how));
+    }
+    if (v->passkey)
+        PUT(x, ", and with their passkey over this very request");
+    PUT(x, ", ");
+    show_time(&x->out, v->at_ms);
+}
+
+struct votes {
+    struct exchange *x;
+    uint64_t n;
+};
+
+static int agreed_row(void *ctx, const struct vote_row *v)
+{
+    struct votes *w = ctx;
+
+    if (!span_eq(v->state, SPAN("approved")))
+        return 0;
+    w->n++;
+    PUT(w->x, "<dt>Agreed</dt><dd>");
+    put_vote(w->x, v);
+    if (v->reason.n) {
+        PUT(w->x, ": ");
+        show_cut(&w->x->out, v->reason, 300);
+    }
+    PUT(w->x, "</dd>\n");
+    return 0;
+}
+
+void people_needed(struct exchange *x, const struct ticket *t)
+{
+    struct votes w = {x, 0};
+    struct err e;
+
+    if (t->step_up)
+        PUT(x, "<dt>A yes needs</dt><dd>a passkey, used for this very request</dd>\n");
+    if (t->quorum < 2)
+        return;
+    (void)dynbuf_addf(&x->out, "<dt>Needs</dt><dd>%llu different people</dd>\n", (unsigned long long)t->quorum);
+    if (desk_store_votes(x->desk->store, t->id, &x->arena, agreed_row, &w, &e) != 0)
+        PUT(x, "<dt>Agreed</dt><dd>cannot be looked up now</dd>\n");
+    else if (w.n == 0)
+        PUT(x, "<dt>Agreed</dt><dd>nobody yet</dd>\n");
+}
+
+static int decided_row(void *ctx, const struct vote_row *v)
+{
+    struct votes *w = ctx;
+    char hex[2 * DIGEST_BYTES + 1] = "";
+
+    PUT(w->x, "<dt>");
+    show_own(&w->x->out, span_eq(v->state, SPAN("approved")) ? "Yes" : "No");
+    PUT(w->x, "</dt><dd>");
+    put_vote(w->x, v);
+    if (v->facts.n == DIGEST_BYTES) {
+        hex_text(v->facts, hex);
+        (void)dynbuf_addf(&w->x->out, "; was shown <span class=\"mono\" title=\"%s\">%.*s</span>", hex, SHOWN_HEX,
+                          hex);
+    }
+    PUT(w->x, "</dd>\n");
+    return 0;
+}
+
+void people_decided(struct exchange *x, const struct ticket *t)
+{
+    struct votes w = {x, 0};
+    struct err e;
+
+    if (desk_store_votes(x->desk->store, t->id, &x->arena, decided_row, &w, &e) != 0)
+        PUT(x, "<dt>How</dt><dd>cannot be looked up now</dd>\n");
+}

@@ -1,0 +1,38 @@
+/* People: what is done with them, and what they said of a ticket. */
+#ifndef WEB_APPROVAL_PEOPLE_PEOPLE_H
+#define WEB_APPROVAL_PEOPLE_PEOPLE_H
+
+#include "web-approval/page/page.h"
+#include "web-approval/store/people.h"
+
+/* The digest of what is shown of a ticket, as the ledger makes it, too (wire_facts_digest). */
+void people_facts(const struct ticket *t, struct digest *out);
+
+/* Whose yes it needs: so many people, not its owner, with a passkey; and who agreed so far. Rows of a list. */
+void people_needed(struct exchange *x, const struct ticket *t);
+/* Who decided, how they had signed in, and the digest of what they were shown. Rows of a list. */
+void people_decided(struct exchange *x, const struct ticket *t);
+
+/* A person signs in: a session, its cookie, and to where they wanted. False: answered. */
+bool people_sign_in(struct exchange *x, const char *name, enum guard_how how);
+void people_cookie(struct exchange *x, const char *cookie);
+/* An act on a person, for the ledger; fn gets M_SANDBOX_DONE. */
+struct person_act {
+    uint8_t what; /* ACT_*, as enum operator_act of proxy/ledger/store/ops.h */
+    struct span name, uid, groups, password;
+};
+enum { ACT_ADD = 1, ACT_GROUPS, ACT_PASSWORD, ACT_REMOVE };
+void people_act(struct exchange *x, const struct person_act *a, ask_fn *fn);
+/* Of its answer. False: answered. */
+bool people_acted(struct exchange *x, struct frame *f);
+
+void api_operators(struct exchange *x);
+void api_operator_add(struct exchange *x);
+void api_operator_groups(struct exchange *x);
+void api_operator_link(struct exchange *x);
+void api_operator_remove(struct exchange *x);
+void api_whoami(struct exchange *x);
+void page_me(struct exchange *x);
+void page_me_password(struct exchange *x);
+
+#endif

@@ -1,0 +1,16 @@
+/* Who an operator is: a person (countersign operator), or a user of this machine. */
+#ifndef WEB_APPROVAL_PEOPLE_WHO_H
+#define WEB_APPROVAL_PEOPLE_WHO_H
+
+#include "web-approval/desk.h"
+#include "web-approval/store/people.h"
+
+/* x->operator is a person's name, or "uid N", which becomes the name of the person who is this user as well; fills in
+ * x->who. False: a person that there is not any more, or, of a name, it cannot be known now (*gone says which). */
+bool who_find(struct exchange *x, bool *gone);
+/* A user of this machine has no person's name. */
+bool who_is_machine(const char *operator);
+/* For the audit and the page: "passkey", "password", "link", "socket". */
+const char *who_how(const struct exchange *x);
+
+#endif
