@@ -73,6 +73,7 @@ static int newest_first(const void *a, const void *b)
     return x->created_ms != y->created_ms ? (x->created_ms < y->created_ms ? 1 : -1) : strcmp(x->id, y->id);
 }
 
+/* What is made for a fork alone is nobody's to find: it goes when the fork has begun. */
 static bool put_one(const struct store *s, const struct found *one, struct dynbuf *out)
 {
     struct form_head h;
@@ -81,7 +82,8 @@ static bool put_one(const struct store *s, const struct found *one, struct dynbu
     struct err e;
 
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 && shelf_head(&shelf, one->id, &b, &h, &e) == 0;
+    bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 && shelf_head(&shelf, one->id, &b, &h, &e) == 0 &&
+              !span_eq(h.name, FORM_OF_FORK);
     if (ok)
         form_put_head(out, &h);
     shelf_close(&shelf);

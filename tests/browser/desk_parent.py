@@ -113,7 +113,7 @@ class Ledger:
 
     def decide(self, id_, r):
         ticket = id_text(r.take(16))
-        verdict, who, channel, reason, digest = r.u(1), r.span(), r.span(), r.span(), r.take(32)
+        verdict, who, channel, _how, reason, digest = r.u(1), r.span(), r.span(), r.span(), r.span(), r.take(32)
         row = self.db.execute("SELECT state, digest FROM ticket WHERE id=?", (ticket,)).fetchone()
         if row is None:
             code, state = 3, 0

@@ -132,6 +132,8 @@ def as_many_forks_as_may_be_begin_with_the_same_files(lab, dock):
         assert read(fork, "kept") == (200, b"as it was")
         assert one.ask("GET", f"/sandboxes/{fork.id}")[1]["metadata"] == {"a": "b"}
     assert snapshots(one) == []
+    shelves = pathlib.Path(dock.gw.state) / "checkpoints"
+    lab.wait_for("that nothing is kept of it", lambda: not any(shelves.rglob("ck-*")))
 
 
 @both
@@ -150,6 +152,7 @@ def who_leaves_before_forks_are_made_leaves_no_snapshot_behind(lab, dock):
     def swept():
         return any(row["kind"] == "note" and row["about"] == "checkpoint-rm" for row in dock.gw.audit())
     lab.wait_for("its end", swept)
+    lab.wait_for("that nothing is kept of it", lambda: not any(shelves.rglob("ck-*")))
     assert snapshots(one) == []
     assert box.run("echo on")[0][1] == {"data": {"stdout": "b24K"}}
 

@@ -8,7 +8,7 @@ import socket
 from boxes import Nobodys, both, execute, nothing_is_left
 from harness import PATIENCE, main
 
-MOST = 256  # that run at once
+MOST = 512  # that run at once, with those of the pool
 
 
 def ask(gw, name):
