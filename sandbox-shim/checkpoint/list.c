@@ -82,8 +82,8 @@ static bool put_one(const struct store *s, const struct found *one, struct dynbu
     struct err e;
 
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 && shelf_head(&shelf, one->id, &b, &h, &e) == 0 &&
-              !span_eq(h.name, FORM_OF_FORK);
+    bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 &&
+              shelf_head(&shelf, one->id, &b, &h, &e) == 0 && !span_eq(h.name, FORM_OF_FORK);
     if (ok)
         form_put_head(out, &h);
     shelf_close(&shelf);
