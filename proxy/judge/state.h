@@ -13,17 +13,10 @@ enum {
     FRONT_LEAFS_MAX = 512,
     SPKI_MAX = 1024,
     DENIED_LEAFS = 32, /* leafs for hosts no rule names: so many at once, and so many an hour */
-    SEEN_TICKETS = 64, /* a sandbox's tickets that /v1/tickets can tell of */
     SANDBOXES_MAX = 10000,
     UPSTREAMS_EACH = 1024, /* of the places told to the carrier (WIRE_UPSTREAMS_MAX), one sandbox's */
 };
 #define SANDBOX_BODIES_MAX (256ull * 1024 * 1024) /* bytes of bodies read whole, at once, for one sandbox */
-
-struct seen_ticket {
-    struct id id;
-    uint8_t state;
-    uint64_t expires_ms;
-};
 
 struct sandbox {
     struct sandbox *next;
@@ -42,8 +35,6 @@ struct sandbox {
     uint64_t body_bytes;
     unsigned leafs_left;
     uint64_t leafs_since; /* monotonic ms up to which leafs_left was refilled */
-    struct seen_ticket seen[SEEN_TICKETS];
-    unsigned seen_next;
     struct arena text;
 };
 

@@ -56,7 +56,9 @@ struct ledger {
         uint64_t number;
         struct asked_lease asked[LEASES_ASKED + STUBS_ASKED]; /* those behind LEASES_ASKED are the judge's */
     } leases;
-    bool owed_welcome; /* a judge came, and what it was told is not committed yet */
+    bool later_due;      /* something was approved that the gateway sends itself */
+    uint64_t last_later; /* later.c: the lower half of the last exchange that it was told to begin */
+    bool owed_welcome;   /* a judge came, and what it was told is not committed yet */
 };
 
 /* Needs loop, store and signer. */
@@ -97,6 +99,9 @@ void ledger_lease_keeper_gone(struct ledger *l);
 void ledger_lease_desk_gone(struct ledger *l);
 void ledger_lease_changed(void *arg, uint64_t sequence, const struct wire_lease *lease);
 int ledger_lease_welcome(struct ledger *l) MUSTCHECK;
+/* later.c: tell the judge what it is to send itself; what a sandbox asks of its ticket. */
+void ledger_later(struct ledger *l);
+int ledger_asked(struct ledger *l, struct frame *f) MUSTCHECK;
 /* runs.c: what the warden says of what runs. */
 bool ledger_is_of_runs(uint16_t type);
 int ledger_runs(struct ledger *l, struct frame *f) MUSTCHECK;
