@@ -19,6 +19,7 @@ struct process {
     bool ours;
 };
 static struct process all[FAMILY_MAX]; /* of one look */
+static struct process stood[FAMILY_MAX];
 
 /* --- what /proc says ---------------------------------------------------------- */
 
@@ -184,18 +185,46 @@ static void tell(const struct process *meant, int signo)
         close(fd);
 }
 
+/* Those of ours among n, by number. How many. */
+static size_t note_ours(size_t n)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (all[i].ours)
+            stood[k++] = all[i];
+    return k;
+}
+
+/* Whether nobody is of it now but who was among the k that stood. Who stands starts nobody; who started another one
+ * and ended, or stopped itself, did so before he was found standing, so whom he started is there by now. */
+static bool nobody_new(pid_t from, size_t k)
+{
+    bool whole;
+    size_t n = look(&whole);
+
+    (void)mark(n, from);
+    for (size_t i = 0; whole && i < n; i++) {
+        const struct process *was = all[i].ours ? bsearch(&all[i], stood, k, sizeof(*stood), by_number) : NULL;
+        whole = !all[i].ours || (was && was->since == all[i].since);
+    }
+    return whole;
+}
+
 int family_stop(pid_t from)
 {
     bool whole;
     size_t n = look(&whole), ours = mark(n, from);
-    int still = whole;
+    bool still = whole;
 
     for (size_t i = 0; i < n; i++)
         if (all[i].ours && !stands(all[i].pid)) {
             tell(&all[i], SIGSTOP);
-            still = 0;
+            still = false;
         }
-    return ours > 0 ? still : -1;
+    if (ours == 0)
+        return -1;
+    return still && nobody_new(from, note_ours(n));
 }
 
 int family_continue(pid_t from)

@@ -136,9 +136,9 @@ async function opened(browser, options) {
   return context;
 }
 
-export { args, approve, axe, check, chromium, covered, flags, guard, layout, looks, opened, origin, signIn };
+export { args, approve, axe, check, chromium, covered, flags, guard, layout, looks, opened, origin, shots, signIn };
 
-if (!args.sample) {
+if (process.argv[1].endsWith("/page.mjs")) {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags });
   try {
     const context = await opened(browser);
