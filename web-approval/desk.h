@@ -147,7 +147,7 @@ struct exchange {
     unsigned status;
     const char *type;
     struct dynbuf out;
-    char location[96], cookie[128], download[64];
+    char location[96], cookie[192], download[64];
     bool stream;     /* an event stream begins after the head */
     uint64_t follow; /* what it is of: a command that the warden was told to run by this number; 0: of events */
     bool input;      /* which is given one */

@@ -74,6 +74,20 @@ int guard_link_new(struct guard *g, const char *operator, uint64_t now, char tex
     return guard_link_for(g, operator, now, GUARD_LINK_MS, text);
 }
 
+/* Who has as many as one may makes room with their own oldest, not with a neighbour's. */
+static size_t link_of_many(const struct guard *g, const char *operator, uint64_t now, size_t at)
+{
+    size_t n = 0, own = GUARD_LINKS;
+
+    for (size_t i = 0; i < GUARD_LINKS; i++)
+        if (g->link[i].until_ms > now && strcmp(g->link[i].operator, operator) == 0) {
+            n++;
+            if (own == GUARD_LINKS || g->link[i].until_ms < g->link[own].until_ms)
+                own = i;
+        }
+    return n >= GUARD_LINKS / 2 ? own : at;
+}
+
 int guard_link_for(struct guard *g, const char *operator, uint64_t now, uint64_t ms, char text[ID_TEXT + 1])
 {
     struct id id;
@@ -84,6 +98,7 @@ int guard_link_for(struct guard *g, const char *operator, uint64_t now, uint64_t
     for (size_t i = 1; i < GUARD_LINKS; i++)
         if (g->link[i].until_ms < g->link[at].until_ms)
             at = i;
+    at = link_of_many(g, operator, now, at);
     id_text(&id, text);
     digest_of(span_of(text, ID_TEXT), &g->link[at].token);
     g->link[at].until_ms = now + ms;
@@ -96,20 +111,28 @@ static bool digest_same(const struct digest *a, const struct digest *b)
     return span_eq_consttime(span_of(a->b, DIGEST_BYTES), span_of(b->b, DIGEST_BYTES));
 }
 
-static struct session *session_slot(struct guard *g)
+/* A free one, or the one that ends first: of who has as many as one may, among their own. */
+static struct session *session_slot(struct guard *g, const char *operator, uint64_t now)
 {
-    size_t at = 0;
-    for (size_t i = 1; i < GUARD_SESSIONS; i++)
+    size_t at = 0, n = 0, own = GUARD_SESSIONS;
+
+    for (size_t i = 0; i < GUARD_SESSIONS; i++) {
         if (g->session[i].until_ms < g->session[at].until_ms)
             at = i;
-    return &g->session[at];
+        if (g->session[i].until_ms <= now || strcmp(g->session[i].operator, operator) != 0)
+            continue;
+        n++;
+        if (own == GUARD_SESSIONS || g->session[i].until_ms < g->session[own].until_ms)
+            own = i;
+    }
+    return &g->session[n >= GUARD_SESSIONS / 4 ? own : at];
 }
 
 /* A fresh session; the cookie is never the link's token, so that a link seen later is worth nothing. */
 const struct session *guard_session_new(struct guard *g, const char *operator, enum guard_how how, uint64_t now,
                                         char cookie[GUARD_COOKIE_TEXT + 1])
 {
-    struct session *s = session_slot(g);
+    struct session *s = session_slot(g, operator, now);
     struct id a, b, k;
 
     if (id_new(&a) != 0 || id_new(&b) != 0 || id_new(&k) != 0)

@@ -118,6 +118,25 @@ static int finish(struct gateway_call *g, const struct cli_call *c, int rc, prin
     return rc;
 }
 
+/* Those who come back under the same name do not have what the others had. */
+static int forget_passkeys(const struct gateway_call *g, const char *name)
+{
+    char keeper[PATH_MAX + 16], path[128];
+    struct dynbuf answer;
+    struct err e = {{0}};
+    unsigned status = 0;
+    int dir = (int)(strlen(g->sock) - strlen("control.sock"));
+
+    (void)snprintf(keeper, sizeof(keeper), "%.*skeeper.sock", dir > 0 ? dir : 0, g->sock);
+    (void)snprintf(path, sizeof(path), "/v1/passkeys/%s", name);
+    int rc = api_call(keeper, "DELETE", path, SPAN_NONE, &status, &answer, &e);
+    dynbuf_free(&answer);
+    return rc == 0 && status == 204
+               ? CLI_OK
+               : verb_fail(CLI_RUNTIME, "the keeper does not answer, and may still know passkeys of "
+                                        "that name: do it again");
+}
+
 int operator_add(const struct cli_call *c)
 {
     struct gateway_call g;
@@ -125,6 +144,9 @@ int operator_add(const struct cli_call *c)
 
     if (rc == CLI_OK)
         rc = add(&g, c);
+    /* Somebody else of that name may have had some, and have been removed while the keeper did not answer. */
+    if (rc == CLI_OK && (rc = forget_passkeys(&g, c->word[0])) != CLI_OK)
+        (void)of_person(&g, "DELETE", c->word[0], "", SPAN_NONE, 204);
     return finish(&g, c, rc, print_link);
 }
 
@@ -157,33 +179,17 @@ int operator_group(const struct cli_call *c)
     return finish(&g, c, rc, NULL);
 }
 
-/* Those who come back under the same name do not have what the others had. */
-static int forget_passkeys(const struct gateway_call *g, const char *name)
-{
-    char keeper[PATH_MAX + 16], path[128];
-    struct dynbuf answer;
-    struct err e = {{0}};
-    unsigned status = 0;
-    int dir = (int)(strlen(g->sock) - strlen("control.sock"));
-
-    (void)snprintf(keeper, sizeof(keeper), "%.*skeeper.sock", dir > 0 ? dir : 0, g->sock);
-    (void)snprintf(path, sizeof(path), "/v1/passkeys/%s", name);
-    int rc = api_call(keeper, "DELETE", path, SPAN_NONE, &status, &answer, &e);
-    dynbuf_free(&answer);
-    return rc == 0 && status == 204 ? CLI_OK
-                                    : verb_fail(CLI_RUNTIME, "removed, but the keeper does not answer, and may still "
-                                                             "know passkeys of that name: do it again");
-}
-
 int operator_rm(const struct cli_call *c)
 {
     struct gateway_call g;
     int rc = verb_begin(&g, c);
 
-    if (rc == CLI_OK)
+    if (rc == CLI_OK) {
         rc = of_person(&g, "DELETE", c->word[0], "", SPAN_NONE, 204);
-    if (rc == CLI_OK)
-        rc = forget_passkeys(&g, c->word[0]);
+        /* Also of who is gone already, as when this is done again because the keeper had not answered. */
+        int forgotten = name_ok(c->word[0]) ? forget_passkeys(&g, c->word[0]) : rc;
+        rc = rc == CLI_OK ? forgotten : rc;
+    }
     return finish(&g, c, rc, NULL);
 }
 

@@ -11,10 +11,10 @@
 
 enum { FAMILY_MAX = 32768 /* processes of this machine that are looked through */ };
 
-/* One round: who of it runs is told to stop (SIGSTOP); the process itself is not. 1: nobody runs; what is started
- * while the round looks is seen by the next one, so two such rounds are wanted. 0: somebody did, or one that is
- * there, whoever's, could not be looked at, as when it ended before. -1: that cannot be seen, as there are too many,
- * or none that came from it. */
+/* One round: who of it runs is told to stop (SIGSTOP); the process itself is not. 1: all stand, and after they were
+ * seen to, nobody else was there whom one of them had started. 0: somebody ran, or one that is there, whoever's,
+ * could not be looked at, as when it ended before. -1: that cannot be seen, as there are too many, or none that came
+ * from it. */
 int family_stop(pid_t from) MUSTCHECK;
 /* Who stands still goes on, also who had stopped by itself. -1: as above. */
 int family_continue(pid_t from) MUSTCHECK;

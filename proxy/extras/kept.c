@@ -57,23 +57,37 @@ static bool key_of(const char *file, char key[KEPT_KEY_MAX + 1])
     return key_ok(key);
 }
 
-static size_t count(int folder)
+/* NAME@TENANT[@SESSION]. */
+static struct span tenant_of(const char *key)
+{
+    struct span tenant = SPAN_NONE, rest;
+
+    (void)span_cut(span_str(key), '@', &tenant, &rest);
+    (void)span_cut(rest, '@', &tenant, &rest);
+    return tenant;
+}
+
+/* Whether there is no room for one more with this key. */
+static bool is_full(int folder, const char *new)
 {
     char key[KEPT_KEY_MAX + 1];
     int fd = dup(folder);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
     struct dirent *at;
-    size_t n = 0;
+    size_t n = 0, same = 0;
 
     if (d)
         rewinddir(d);
     while (d && (at = readdir(d)))
-        n += key_of(at->d_name, key);
+        if (key_of(at->d_name, key)) {
+            n++;
+            same += span_eq(tenant_of(key), tenant_of(new));
+        }
     if (d)
         (void)closedir(d);
     else if (fd >= 0)
         close(fd);
-    return n;
+    return !d || n >= KEPT_MAX || same >= KEPT_OF_TENANT;
 }
 
 int kept_hold(const char *state_dir, const char *key, struct err *e)
@@ -86,9 +100,8 @@ int kept_hold(const char *state_dir, const char *key, struct err *e)
         return -1;
     (void)snprintf(lock, sizeof(lock), "%s.lock", key);
     bool fresh = faccessat(folder, lock, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
-    int fd = fresh && count(folder) >= KEPT_MAX
-                 ? -1
-                 : openat(folder, lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd =
+        fresh && is_full(folder, key) ? -1 : openat(folder, lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     close(folder);
     if (fd < 0)
         return err_set(e, "a directory cannot be kept: there are as many as may be, or the disk is full");

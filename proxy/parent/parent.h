@@ -35,7 +35,7 @@ struct running_box {
     struct cgroup cgroup;
     int image; /* the folder of its image, held for it: its descriptor plus one; 0: the machine's own files */
     enum pause_way way; /* of its being paused; until it is, so many looks are left */
-    unsigned looks, clean;
+    unsigned looks;
 };
 
 /* Checkpoints: who keeps them and who is at a workspace (0: has ended). id 0: this place is free. */

@@ -197,6 +197,7 @@ def a_report_that_nobody_waits_for(browse, agent, up):
 
 @test("E1 person", "E3 person", "E26 person", "E30 person")
 def all_that_people_decide(lab):
+    lab.leaves("approved")  # the agent does not come again for most of the thirty
     up, git = lab.upstream(), lab.git_server()
     secret = lab.canary("s3cret-" + up.name * 3)
     gw = Gateway(lab, policy(up, git), {"api": secret.encode(), "demo": f"{git.user}:{git.password}".encode()},

@@ -1,6 +1,7 @@
 /* Who am I; a password of one's own; how somebody signs in. */
 #include <stdio.h>
 
+#include "common/log.h"
 #include "common/msg.h"
 #include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
@@ -9,9 +10,11 @@
 
 void people_cookie(struct exchange *x, const char *cookie)
 {
-    (void)snprintf(x->cookie, sizeof(x->cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s; Max-Age=%d",
-                   guard_cookie_name(&x->desk->guard), cookie, x->desk->guard.secure ? "; Secure" : "",
-                   cookie[0] ? GUARD_SESSION_MS / 1000 : 0);
+    int n = snprintf(x->cookie, sizeof(x->cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s; Max-Age=%d",
+                     guard_cookie_name(&x->desk->guard), cookie, x->desk->guard.secure ? "; Secure" : "",
+                     cookie[0] ? GUARD_SESSION_MS / 1000 : 0);
+    if (n < 0 || (size_t)n >= sizeof(x->cookie))
+        log_die("the cookie has no room"); /* a part of it would say something else */
 }
 
 bool people_sign_in(struct exchange *x, const char *name, enum guard_how how)

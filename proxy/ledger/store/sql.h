@@ -87,6 +87,7 @@
         " AND (SELECT count(*) FROM grants g WHERE g.sandbox=t.sandbox AND g.state='live')<?10") \
     X(GRANT_END, "UPDATE grants SET state=?2,ended_ms=?3,how=?4 WHERE id=?1 AND state='live'") \
     X(GRANTS_OF_SANDBOX, "SELECT id FROM grants WHERE sandbox=?1 AND state='live' LIMIT 64") \
+    X(GRANTS_BY, "SELECT id FROM grants WHERE granted_by=?1 AND state='live' LIMIT 64") \
     X(GRANTS_LIVE, "SELECT id FROM grants WHERE state='live' LIMIT 64") \
     X(GRANTS_DUE, "UPDATE grants SET state='expired',ended_ms=?1 WHERE state='live'" \
         " AND (expires_ms<=?1 OR expires_boot_ms<=?2)") \

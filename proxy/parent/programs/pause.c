@@ -7,8 +7,7 @@
 
 enum {
     LOOK_MS = 20,
-    LOOKS = 100,     /* for two seconds */
-    LOOKS_CLEAN = 2, /* of processes: what was started during one is seen by the next */
+    LOOKS = 500, /* for ten seconds: while one looks at all of them nobody may end */
 };
 
 static void tell(struct parent *p, const struct running_box *b, const char *why)
@@ -36,9 +35,7 @@ static int stands(struct running_box *b)
 {
     if (b->way != PAUSE_SIGNALS)
         return cgroup_frozen(&b->cgroup);
-    int rc = family_stop(b->pid);
-    b->clean = rc == 1 ? b->clean + 1 : 0;
-    return rc == 1 ? b->clean >= LOOKS_CLEAN : rc;
+    return family_stop(b->pid);
 }
 
 /* False: it is not yet known, and looked at again. */
@@ -92,7 +89,6 @@ void parent_box_pause(struct parent *p, struct frame *f)
         if (cgroup_freeze(&b->cgroup, true) == 0)
             b->way = cgroup_freezer(&b->cgroup) == 1 ? PAUSE_CGROUP_1 : PAUSE_CGROUP_2;
         b->looks = LOOKS;
-        b->clean = 0;
         look_again(p);
     }
 }

@@ -6,6 +6,7 @@ import os
 import struct
 
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 
 
@@ -41,7 +42,7 @@ class Passkey:
             n = public.public_numbers()
             return cbor({1: 2, 3: -7, -1: 1, -2: n.x.to_bytes(32, "big"), -3: n.y.to_bytes(32, "big")})
         if self.kind == "eddsa":
-            return cbor({1: 1, 3: -8, -1: 6, -2: public.public_bytes_raw()})
+            return cbor({1: 1, 3: -8, -1: 6, -2: public.public_bytes(Encoding.Raw, PublicFormat.Raw)})
         n = public.public_numbers()
         return cbor({1: 3, 3: -257, -1: n.n.to_bytes(256, "big"), -2: b"\x01\x00\x01"})
 

@@ -154,7 +154,7 @@ def with_a_certificate_the_page_is_reached_from_elsewhere_by_its_own_name_alone(
     root = Secure(gw, link=gw.page)
     assert root.answer.status == 303, root.text
     cookie = root.answer.getheader("Set-Cookie")
-    assert cookie.startswith("__Host-countersign=") and "; Secure" in cookie and "HttpOnly" in cookie, cookie
+    assert cookie.startswith("__Host-countersign=") and "; Secure" in cookie and "HttpOnly" in cookie and cookie.endswith("; Max-Age=43200"), cookie
     answer, text = root.ask("GET", "/")
     assert answer.status == 200 and answer.getheader("Strict-Transport-Security"), text
     for host in (f"localhost:{port}", f"127.0.0.1:{port}", "approve.test", f"other.test:{port}"):

@@ -301,6 +301,11 @@ def at_work(gw, word):
     return found
 
 
+def walls_are_up(pid):
+    """The filter of system calls is the last of them."""
+    return "\nSeccomp:\t2\n" in pathlib.Path(f"/proc/{pid}/status").read_text()
+
+
 def held(gw, *words, commits=False):
     """A client whose work at a checkpoint has begun, before a file is read or written, or (commits) when all of it is on
     the disk and nothing has its name yet; it stands still there. (it, who keeps it)"""
@@ -311,6 +316,7 @@ def held(gw, *words, commits=False):
         gw.lab.wait_for("its place", lambda: list(store(gw).rglob("tmp-ck-*")) if commits else at_work(gw, "workspace"))
         gw.lab.wait_for("who keeps it", lambda: len(at_work(gw, "checkpoint")) == 1)  # and nobody who sweeps
         keeper, = at_work(gw, "checkpoint")
+        gw.lab.wait_for("its walls", lambda: walls_are_up(keeper))
         os.kill(keeper, signal.SIGSTOP)
         gw.lab.wait_for("that it stands still", lambda: state_of(keeper) == "T")
     return client, keeper
@@ -495,6 +501,7 @@ def who_keeps_them_can_do_nothing_else(lab):
     users = {}
     for word in ("checkpoint", "workspace"):
         pid, = at_work(gw, word)
+        lab.wait_for("its walls", lambda pid=pid: walls_are_up(pid))
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         for line in ("CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"):
             assert line in status, (word, line)

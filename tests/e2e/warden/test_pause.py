@@ -83,7 +83,7 @@ def all_of_one_stops_and_nobody_else_does(lab, gw):
             assert execute(gw, "neighbour", "echo", "fine").out == b"fine\n"
             assert outside(mark) == before, (before, outside(mark))
         assert (state(gw, "box"), state(gw, "neighbour")) == ("paused", "running")
-        assert gw.cli_json("status")["sandboxes"] == {"started": 2, "paused": 1}
+        assert gw.cli_json("status")["sandboxes"] == {"started": 2, "paused": 1, "waiting": 0}
         assert b"paused by" in gw.cli("sandbox", "started", rc=0).out
         for words in (("exec", "box", "--", "true"), ("ls", "box:."), ("cp", "box:file", "-"), ("kill", "box", number),
                       ("exec", "--detach", "box", "--", "true")):

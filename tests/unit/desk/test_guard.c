@@ -176,6 +176,21 @@ static void crowd(void **state)
     }
 }
 
+/* Nobody's links and sessions push out another's. */
+static void neighbours(void **state)
+{
+    char token[ID_TEXT + 1], hers[ID_TEXT + 1], cookie[GUARD_COOKIE_TEXT + 1], field[160];
+    assert_int_equal(guard_link_new(&g, "alice", 10, hers), 0);
+    for (int i = 0; i < 2 * GUARD_LINKS; i++)
+        assert_int_equal(guard_link_new(&g, "bob", 20, token), 0);
+    const struct session *s = guard_sign_in(&g, span_str(hers), 30, cookie);
+    assert_non_null(s);
+    (void)snprintf(field, sizeof(field), "countersign=%s", cookie);
+    for (int i = 0; i < 2 * GUARD_SESSIONS; i++)
+        assert_non_null(guard_session_new(&g, "bob", HOW_PASSWORD, 40, cookie));
+    assert_ptr_equal(by_cookie(field, 50), s);
+}
+
 static void marks(void **state)
 {
     struct session a = {.key = {{1}}}, b = {.key = {{2}}};
@@ -214,13 +229,10 @@ static void loopback_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(over_tls, setup),
-        cmocka_unit_test_setup(sessions_end, setup),
-        cmocka_unit_test_setup(host, setup),
-        cmocka_unit_test_setup(origin, setup),
-        cmocka_unit_test_setup(links, setup),
-        cmocka_unit_test_setup(crowd, setup),
-        cmocka_unit_test(marks),
+        cmocka_unit_test_setup(over_tls, setup),   cmocka_unit_test_setup(sessions_end, setup),
+        cmocka_unit_test_setup(host, setup),       cmocka_unit_test_setup(origin, setup),
+        cmocka_unit_test_setup(links, setup),      cmocka_unit_test_setup(crowd, setup),
+        cmocka_unit_test_setup(neighbours, setup), cmocka_unit_test(marks),
         cmocka_unit_test(loopback_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/msg.h"
+#include "proxy/extras/kept.h"
 #include "proxy/parent/parent.h"
 #include "proxy/parent/programs/stores.h"
 
@@ -489,6 +490,26 @@ static void a_directory_is_its_tenants(void **state)
     dynbuf_free(&said);
 }
 
+/* One tenant's directories are so many, and stand in nobody's way. */
+static void a_neighbour_s_directories_are_no_matter(void **state)
+{
+    char dir[] = "/tmp/cs-kept-XXXXXX", key[KEPT_KEY_MAX + 1], line[64];
+    struct err e;
+    assert_non_null(mkdtemp(dir));
+    for (int i = 0; i <= KEPT_OF_TENANT; i++) {
+        (void)snprintf(key, sizeof(key), "work@acme@%032x", (unsigned)i);
+        int fd = kept_hold(dir, key, &e);
+        assert_int_equal(fd >= 0, i < KEPT_OF_TENANT);
+        if (fd >= 0)
+            close(fd);
+    }
+    int fd = kept_hold(dir, "work@globex", &e);
+    assert_true(fd >= 0);
+    close(fd);
+    (void)snprintf(line, sizeof(line), "rm -rf %s", dir);
+    assert_int_equal(system(line), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,6 +521,7 @@ int main(void)
         cmocka_unit_test(without_its_lane_it_does_not_start),
         cmocka_unit_test(a_device_is_one_sandbox_s_until_nothing_of_it_is_left),
         cmocka_unit_test(a_directory_is_its_tenants),
+        cmocka_unit_test(a_neighbour_s_directories_are_no_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -25,6 +26,7 @@ static pid_t family, stranger;
 /* What is not seen of /proc, by its path, and why; NULL: all of it is. */
 static const char *hidden;
 static int hidden_why;
+static int shown_at; /* the look at which it is there; 0: at none */
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
@@ -46,6 +48,8 @@ int __wrap_open(const char *path, int flags, ...)
 
 DIR *__wrap_opendir(const char *path)
 {
+    if (shown_at > 0 && strcmp(path, "/proc") == 0 && --shown_at == 0)
+        hidden = NULL;
     return is_hidden(path) ? NULL : __real_opendir(path);
 }
 
@@ -241,6 +245,29 @@ static void who_is_not_seen_is_not_said_to_stand(void **state)
     assert_true(stop_all(PATIENCE_MS / 5));
 }
 
+/* Whom one that stands by now had started meanwhile. */
+static void who_is_there_at_the_second_look_alone_runs(void **state)
+{
+    char path[96], child[64] = "";
+    family_begin(false);
+    counts_grow(0, CHAIN);
+    assert_true(stop_all(PATIENCE_MS / 5));
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)family, (int)family);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%20s", child), 1);
+    fclose(f);
+    (void)snprintf(path, sizeof(path), "/proc/%s/stat", child);
+    hidden = path;
+    hidden_why = EACCES;
+    shown_at = 2;
+    int rc = family_stop(family);
+    hidden = NULL;
+    shown_at = 0;
+    assert_int_equal(rc, 0);
+    assert_true(stop_all(PATIENCE_MS / 5));
+}
+
 /* More time than before, and at least a thread of each that there is. */
 static void what_it_uses_is_seen(void **state)
 {
@@ -276,6 +303,7 @@ int main(void)
         cmocka_unit_test(who_has_none_is_said),
         cmocka_unit_test_teardown(all_of_it_stands_still_and_goes_on, family_end),
         cmocka_unit_test_teardown(who_is_not_seen_is_not_said_to_stand, family_end),
+        cmocka_unit_test_teardown(who_is_there_at_the_second_look_alone_runs, family_end),
         cmocka_unit_test_teardown(what_it_uses_is_seen, family_end),
         cmocka_unit_test_teardown(who_is_not_caught_is_not_said_to_stand, family_end),
     };

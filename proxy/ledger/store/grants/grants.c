@@ -153,7 +153,7 @@ int store_grant_revoke(struct store *s, const struct id *id, struct span by, str
 }
 
 /* Those that the statement lists, in steps; each that was listed has ended. */
-static int end_listed(struct store *s, enum sql_id list, struct span sandbox, const char *how)
+static int end_listed(struct store *s, enum sql_id list, struct span whose, struct span by, const char *how)
 {
     char ids[STEP][ID_TEXT];
     size_t n;
@@ -162,8 +162,8 @@ static int end_listed(struct store *s, enum sql_id list, struct span sandbox, co
         enum db_result got = DB_FAIL;
         if (q == NULL)
             return -1;
-        if (sandbox.n)
-            db_text(q, 1, sandbox);
+        if (whose.n)
+            db_text(q, 1, whose);
         for (n = 0; n < STEP && (got = db_step(&s->db, q)) == DB_ROW;)
             if (db_col(q, 0).n == ID_TEXT)
                 memcpy(ids[n++], db_col(q, 0).p, ID_TEXT);
@@ -171,7 +171,7 @@ static int end_listed(struct store *s, enum sql_id list, struct span sandbox, co
         if (got == DB_FAIL)
             return -1;
         for (size_t i = 0; i < n; i++)
-            if (end(s, span_of(ids[i], ID_TEXT), "ended", SPAN("session"), span_str(how)) < 0)
+            if (end(s, span_of(ids[i], ID_TEXT), "ended", by, span_str(how)) < 0)
                 return -1;
     } while (n == STEP);
     return 0;
@@ -179,12 +179,17 @@ static int end_listed(struct store *s, enum sql_id list, struct span sandbox, co
 
 int grants_end_sandbox(struct store *s, struct span sandbox, const char *how)
 {
-    return end_listed(s, SQL_GRANTS_OF_SANDBOX, sandbox, how);
+    return end_listed(s, SQL_GRANTS_OF_SANDBOX, sandbox, SPAN("session"), how);
+}
+
+int grants_end_by(struct store *s, struct span who, const char *how)
+{
+    return end_listed(s, SQL_GRANTS_BY, who, SPAN("operators"), how);
 }
 
 int grants_end_all(struct store *s, const char *how)
 {
-    return end_listed(s, SQL_GRANTS_LIVE, SPAN_NONE, how);
+    return end_listed(s, SQL_GRANTS_LIVE, SPAN_NONE, SPAN("session"), how);
 }
 
 int grants_sweep(struct store *s)

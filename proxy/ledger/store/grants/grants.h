@@ -25,6 +25,7 @@ int grant_give(struct store *s, const struct row *r, const struct store_grant *a
                struct span channel, struct span reason) MUSTCHECK;
 /* All of a sandbox end; all there are end. */
 int grants_end_sandbox(struct store *s, struct span sandbox, const char *how) MUSTCHECK;
+int grants_end_by(struct store *s, struct span who, const char *how) MUSTCHECK; /* those that they gave */
 int grants_end_all(struct store *s, const char *how) MUSTCHECK;
 /* Those whose time is over, and those that ended long ago. */
 int grants_sweep(struct store *s) MUSTCHECK;

@@ -1,7 +1,8 @@
 /* The people who decide: their names, groups and passwords. */
+#include "proxy/ledger/store/grants/grants.h"
 #include "proxy/ledger/store/people/people.h"
 
-enum { NAME_MOST = 40, GROUP_MOST = 64, GROUPS_MOST = 512, PEOPLE_MOST = 1000, PASSWORD_MOST = 256 };
+enum { STEP = 64, NAME_MOST = 40, GROUP_MOST = 64, GROUPS_MOST = 512, PEOPLE_MOST = 1000, PASSWORD_MOST = 256 };
 
 static bool word_ok(struct span v, const char *more, size_t most)
 {
@@ -104,6 +105,48 @@ static int run(struct store *s, const struct store_operator *o)
     return db_run(&s->db, q);
 }
 
+/* What somebody agreed to and has not left does not. */
+static int end_unsent(struct store *s, struct span name)
+{
+    char ids[STEP][ID_TEXT];
+    struct row r;
+    size_t n;
+    do {
+        sqlite3_stmt *q = db_stmt(&s->db, SQL_VOTED_UNSENT);
+        enum db_result got = DB_FAIL;
+        if (q == NULL)
+            return -1;
+        db_text(q, 1, name);
+        for (n = 0; n < STEP && (got = db_step(&s->db, q)) == DB_ROW;)
+            if (db_col(q, 0).n == ID_TEXT)
+                memcpy(ids[n++], db_col(q, 0).p, ID_TEXT);
+        sqlite3_reset(q);
+        if (got == DB_FAIL)
+            return -1;
+        for (size_t i = 0; i < n; i++)
+            if (row_find(s, span_of(ids[i], ID_TEXT), &r) != 1 ||
+                ticket_decide(s, &r, TICKET_CANCELLED, SPAN("operators"), SPAN_NONE,
+                              SPAN("who had approved it was removed")) != 0)
+                return -1;
+    } while (n == STEP);
+    return 0;
+}
+
+/* Their votes on what still waits: who is gone, or is of other groups, may not be who has to agree. Of who is gone
+ * what they gave ends too. */
+static int end_says(struct store *s, const struct store_operator *o)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_VOTES_END);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, o->name);
+    if (db_run(&s->db, q) != 0)
+        return -1;
+    if (o->what != OPERATOR_REMOVE)
+        return 0;
+    return grants_end_by(s, o->name, "who gave it was removed") == 0 ? end_unsent(s, o->name) : -1;
+}
+
 int store_operator_put(struct store *s, const struct store_operator *o, const char **why)
 {
     bool bad;
@@ -118,13 +161,7 @@ int store_operator_put(struct store *s, const struct store_operator *o, const ch
         return bad ? -1 : 0;
     if (run(s, o) != 0)
         return -1;
-    if (o->what == OPERATOR_REMOVE) { /* who is gone does not count among those that agree */
-        sqlite3_stmt *q = db_stmt(&s->db, SQL_VOTES_END);
-        if (q == NULL)
-            return -1;
-        db_text(q, 1, o->name);
-        if (db_run(&s->db, q) != 0)
-            return -1;
-    }
+    if ((o->what == OPERATOR_REMOVE || o->what == OPERATOR_GROUPS) && end_says(s, o) != 0)
+        return -1;
     return write_down(s, o);
 }

@@ -29,3 +29,5 @@ CREATE TABLE vote (
 ALTER TABLE ticket ADD COLUMN quorum INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE ticket ADD COLUMN self_approval INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE ticket ADD COLUMN step_up INTEGER NOT NULL DEFAULT 0;
+-- Whose sandbox it came from, also when that is no more or is another one's by now; '': nobody's.
+ALTER TABLE ticket ADD COLUMN owner TEXT NOT NULL DEFAULT '';

@@ -20,9 +20,11 @@
     X(VOTES, "SELECT operator,facts,passkey FROM vote WHERE ticket=?1 AND state='approved' ORDER BY at_ms,operator LIMIT ?2") \
     X(VOTES_END, "DELETE FROM vote WHERE operator=?1 AND state='approved'" \
         " AND ticket IN (SELECT id FROM ticket WHERE state='pending')") \
-    X(PEOPLE_SET, "UPDATE ticket SET quorum=?2,self_approval=?3,step_up=?4 WHERE id=?1") \
-    X(PEOPLE_GET, "SELECT t.quorum,t.self_approval,t.step_up,coalesce(b.owner,'') FROM ticket t" \
-        " LEFT JOIN sandbox b ON b.name=t.sandbox WHERE t.id=?1") \
+    X(VOTED_UNSENT, "SELECT t.id FROM vote v JOIN ticket t ON t.id=v.ticket WHERE v.operator=?1 AND v.state='approved'" \
+        " AND t.state='approved' LIMIT 64") \
+    X(PEOPLE_SET, "UPDATE ticket SET quorum=?2,self_approval=?3,step_up=?4," \
+        "owner=coalesce((SELECT b.owner FROM sandbox b WHERE b.name=ticket.sandbox),'') WHERE id=?1") \
+    X(PEOPLE_GET, "SELECT quorum,self_approval,step_up,owner FROM ticket WHERE id=?1") \
     X(PEOPLE_FACTS, "SELECT summary,facts_json,agent_reason,scheme,path,coalesce('?'||query,'') FROM ticket WHERE id=?1")
 /* clang-format on */
 

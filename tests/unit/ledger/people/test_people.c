@@ -131,6 +131,58 @@ static void nobody_approves_their_own(void **state)
     }
 }
 
+/* Also when it is no more. */
+static void whose_sandbox_it_was_is_in_the_ticket(void **state)
+{
+    put(OPERATOR_ADD, "alice", "", "");
+    put(OPERATOR_ADD, "bob", "", "");
+    sandbox("s1", "alice");
+    fix_people = (struct wire_people){.quorum = 1};
+    struct wire_ticket_state st = fix_hold("s1", 1, 1, SPAN_NONE);
+    assert_int_equal(fix_sql("DELETE FROM sandbox WHERE name='s1'"), SQLITE_OK);
+    assert_int_equal(say(&st.ticket, "alice", "", NULL), DECIDED_SELF);
+    assert_int_equal(say(&st.ticket, "bob", "", NULL), DECIDED_DONE);
+}
+
+static void what_somebody_gave_ends_with_them(void **state)
+{
+    sandbox("s1", "uid 7");
+    put(OPERATOR_ADD, "alice", "", "");
+    put(OPERATOR_ADD, "bob", "", "");
+    fix_shape = (struct wire_shape){.digest = fix_digest(3), .json = SPAN("{}"), .uses = 5, .within_ms = 60000};
+    static const char *const names[] = {"alice", "bob"};
+    struct wire_ticket_state st[2];
+    const struct store_grant more = {2, 1000};
+    static const struct digest none;
+    for (unsigned i = 0; i < 2; i++) {
+        enum decided r;
+        uint8_t now;
+        st[i] = fix_hold("s1", 1 + i, 1 + i, SPAN_NONE);
+        assert_int_equal(fix_say(&st[i].ticket, DECIDE_APPROVE, names[i], "", &none, &more, &r, &now), 0);
+        assert_int_equal(r, DECIDED_DONE);
+    }
+    put(OPERATOR_GROUPS, "alice", "", "desk"); /* which takes back nothing that was given */
+    assert_int_equal(fix_count("SELECT count(*) FROM grants WHERE state='live'"), 2);
+    put(OPERATOR_REMOVE, "alice", "", "");
+    assert_int_equal(fix_count("SELECT count(*) FROM grants WHERE state='ended' AND granted_by='alice'"), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM grants WHERE state='live' AND granted_by='bob'"), 1);
+    assert_false(fix_claim(&st[0].ticket, 5, NULL));
+    assert_true(fix_claim(&st[1].ticket, 6, NULL));
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='cancelled'"), 1);
+}
+
+static void who_is_of_other_groups_says_it_again(void **state)
+{
+    sandbox("s1", "uid 7");
+    put(OPERATOR_ADD, "alice", "", "leads");
+    put(OPERATOR_ADD, "bob", "", "leads");
+    fix_people = (struct wire_people){.quorum = 2};
+    struct wire_ticket_state st = fix_hold("s1", 1, 1, SPAN_NONE);
+    assert_int_equal(say(&st.ticket, "alice", "", NULL), DECIDED_AGREED);
+    put(OPERATOR_GROUPS, "alice", "", "desk");
+    assert_int_equal(say(&st.ticket, "bob", "", NULL), DECIDED_AGREED);
+}
+
 static void what_was_shown_is_what_is_held(void **state)
 {
     struct digest other = fix_digest(77);
@@ -153,6 +205,9 @@ int main(void)
         FRESH(several_must_agree_and_each_counts_once),
         FRESH(a_grant_goes_with_no_request_that_needs_several),
         FRESH(nobody_approves_their_own),
+        FRESH(whose_sandbox_it_was_is_in_the_ticket),
+        FRESH(what_somebody_gave_ends_with_them),
+        FRESH(who_is_of_other_groups_says_it_again),
         FRESH(what_was_shown_is_what_is_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
