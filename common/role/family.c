@@ -196,14 +196,16 @@ static size_t note_ours(size_t n)
     return k;
 }
 
-/* Whether nobody is of it now but who was among the k that stood. Who stands starts nobody; who started another one
- * and ended, or stopped itself, did so before he was found standing, so whom he started is there by now. */
+/* Whether nobody is of it now but who was among the k that stood; false also if that cannot be seen. Who stands
+ * starts nobody; who started another one and ended, or stopped itself, did so before he was found standing, so whom
+ * he started is there by now. */
 static bool nobody_new(pid_t from, size_t k)
 {
     bool whole;
     size_t n = look(&whole);
 
-    (void)mark(n, from);
+    if (mark(n, from) == 0)
+        return false; /* who stands is still there */
     for (size_t i = 0; whole && i < n; i++) {
         const struct process *was = all[i].ours ? bsearch(&all[i], stood, k, sizeof(*stood), by_number) : NULL;
         whole = !all[i].ours || (was && was->since == all[i].since);

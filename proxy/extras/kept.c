@@ -104,7 +104,9 @@ int kept_hold(const char *state_dir, const char *key, struct err *e)
         fresh && is_full(folder, key) ? -1 : openat(folder, lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     close(folder);
     if (fd < 0)
-        return err_set(e, "a directory cannot be kept: there are as many as may be, or the disk is full");
+        return err_set(
+            e, "a directory cannot be kept: there are as many as may be, of its tenant or at all, or the disk is "
+               "full; `countersign mount rm` makes room");
     if (flock(fd, LOCK_SH | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink == 1)
         return fd;
     close(fd);

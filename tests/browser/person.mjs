@@ -23,12 +23,11 @@ async function person(name) {
   return people.get(name);
 }
 
-const words = async (page) => ({ title: await page.title(), text: (await page.locator("main").innerText()).replace(/\s+/g, " ") });
+const words = async (page) => ({ text: (await page.locator("main").innerText()).replace(/\s+/g, " ") });
 
 async function fill(page, fields) {
   for (const [selector, value] of Object.entries(fields ?? {})) {
-    if (value === true) await page.locator(selector).check();
-    else if ((await page.locator(selector).evaluate((el) => el.tagName)) === "SELECT") await page.locator(selector).selectOption(value);
+    if ((await page.locator(selector).evaluate((el) => el.tagName)) === "SELECT") await page.locator(selector).selectOption(value);
     else await page.locator(selector).fill(value);
   }
 }

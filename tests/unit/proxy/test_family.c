@@ -26,7 +26,8 @@ static pid_t family, stranger;
 /* What is not seen of /proc, by its path, and why; NULL: all of it is. */
 static const char *hidden;
 static int hidden_why;
-static int shown_at; /* the look at which it is there; 0: at none */
+static int shown_at;  /* the look at which it is there; 0: at none */
+static int unread_at; /* the look at which nothing is */
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
@@ -48,6 +49,10 @@ int __wrap_open(const char *path, int flags, ...)
 
 DIR *__wrap_opendir(const char *path)
 {
+    if (unread_at > 0 && strcmp(path, "/proc") == 0 && --unread_at == 0) {
+        errno = EMFILE;
+        return NULL;
+    }
     if (shown_at > 0 && strcmp(path, "/proc") == 0 && --shown_at == 0)
         hidden = NULL;
     return is_hidden(path) ? NULL : __real_opendir(path);
@@ -265,6 +270,10 @@ static void who_is_there_at_the_second_look_alone_runs(void **state)
     hidden = NULL;
     shown_at = 0;
     assert_int_equal(rc, 0);
+    do { /* all stood, and the look after it could not be made */
+        unread_at = 2;
+        assert_int_not_equal(family_stop(family), 1);
+    } while (unread_at > 0);
     assert_true(stop_all(PATIENCE_MS / 5));
 }
 
