@@ -22,7 +22,7 @@ enum { TEXT = 1024, OPEN_TRIES = 100, OPEN_PAUSE_MS = 50 };
 
 struct start {
     char dir[TEXT], db[TEXT], models[TEXT], proxy[128], boot[64];
-    uint64_t worker, owner;
+    uint64_t worker, workers, owner;
     struct work work;
     struct serve serve;
     struct loop *loop;
@@ -45,10 +45,13 @@ static void setting(void *arg, struct span key, struct span value)
         if (span_eq(key, span_str(texts[i].key)) &&
             snprintf(texts[i].to, texts[i].room, "%.*s", SPAN_FMT(value)) >= (int)texts[i].room)
             log_die("the setting %s is too long", texts[i].key);
-    bool number = span_eq(key, SPAN("worker")) || span_eq(key, SPAN("owner_uid"));
-    uint64_t *to = span_eq(key, SPAN("worker")) ? &s->worker : &s->owner;
-    if (number && span_u64(value, UINT32_MAX, to) != 0)
-        log_die("a setting is not a number");
+    const struct {
+        const char *key;
+        uint64_t *to;
+    } numbers[] = {{"worker", &s->worker}, {"workers", &s->workers}, {"owner_uid", &s->owner}};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (span_eq(key, span_str(numbers[i].key)) && span_u64(value, UINT32_MAX, numbers[i].to) != 0)
+            log_die("a setting is not a number");
 }
 
 static void desk_frame(void *arg, struct chan *c, struct frame *f)
@@ -205,6 +208,7 @@ int main(void)
     }
     role_confine(r, &wall);
     s.work.store = s.serve.store = open_store(&s);
+    s.work.store->share = s.workers > 1 ? s.workers - 1 : 1; /* one tenant's turns never have all workers */
     (void)snprintf(s.work.proxy, sizeof(s.work.proxy), "%s", s.proxy);
     s.serve.owner = (unsigned)s.owner;
     who(&s, &s.work.id);

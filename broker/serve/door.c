@@ -10,9 +10,10 @@
 #include "common/net/chan.h"
 #include "common/net/conn.h"
 #include "common/net/loop.h"
+#include "proxy/broker_key.h"
 #include "proxy/msgs.h"
 
-enum { ACCEPTS = 16, PART = 64 * 1024, TENANT = 64, IN_MAX = 256 * 1024, ANSWER_MAX = 16 * 1024 * 1024 };
+enum { ACCEPTS = 16, PART = 64 * 1024, TENANT = 64, IN_MAX = 96 * 1024, ANSWER_MAX = 16 * 1024 * 1024 };
 
 struct door {
     struct serve *serve;
@@ -24,7 +25,7 @@ struct door {
 struct caller {
     struct serve *serve;
     struct conn *conn;
-    bool own, last, reading, ended, working, pumping;
+    bool own, last, reading, admitted, ended, working, pumping;
     size_t seen, sent;
     struct call *x;
     struct http_body body;
@@ -213,6 +214,8 @@ void reply_no(struct call *x, unsigned status, const char *fmt, ...)
     call_answer(x);
 }
 
+static void read_body(struct caller *c);
+
 /* --- whose key it is -------------------------------------------------------------------------- */
 
 static bool ask_who(struct caller *c)
@@ -251,8 +254,17 @@ static void let_in(struct caller *c, unsigned may)
         reply_no(x, 403, "this key is not for that (see `countersign key list`)");
     else if (held(c->serve, c->tenant) > SERVE_TENANT_CLIENTS)
         reply_no(x, 429, "as many connections of this tenant are open as may be");
-    else
+    else if (!c->reading)
         x->fn(x);
+    else {
+        if (x->head.expect_continue && conn_write(c->conn, SPAN("HTTP/1.1 100 Continue\r\n\r\n")) != 0) {
+            drop(c, false);
+            return;
+        }
+        conn_deadline(c->conn, SERVE_REQUEST_MS);
+        c->admitted = true;
+        read_body(c);
+    }
 }
 
 /* It was asked while a stream was open. */
@@ -306,7 +318,7 @@ void serve_desk(struct serve *s, struct chan *desk)
     }
 }
 
-/* Its body is here. */
+/* Whoever nobody knows is answered before anything is kept of what it sends. */
 static void admit(struct caller *c)
 {
     struct call *x = c->x;
@@ -323,7 +335,7 @@ static void admit(struct caller *c)
         reply_no(x, 401, "a key is needed: Authorization: Bearer csb_...");
         return;
     }
-    digest_of(key, &c->key);
+    broker_key_digest(key, &c->key);
     if (!ask_who(c))
         reply_no(x, 503, "the gateway cannot say whose key this is at the moment; try again");
 }
@@ -352,7 +364,7 @@ static void read_body(struct caller *c)
         return;
     c->reading = false;
     conn_deadline(c->conn, 0);
-    admit(c);
+    x->fn(x);
 }
 
 static struct call *call_new(struct caller *c)
@@ -372,6 +384,7 @@ static struct call *call_new(struct caller *c)
 static void begin(struct caller *c, struct span head)
 {
     struct http_err e;
+    struct span data;
     size_t seen = 0, used;
     struct call *x = c->x = call_new(c);
     if (x == NULL || dynbuf_add(&x->raw, head) != 0 ||
@@ -383,15 +396,12 @@ static void begin(struct caller *c, struct span head)
     conn_consume(c->conn, head.n);
     http_body_begin(&c->body, &x->head);
     c->last = !x->head.keep_alive;
-    c->reading = true;
+    c->reading = http_body_step(&c->body, SPAN_NONE, &used, &data) != HTTP_OK;
     if (!route_find(x))
         return;
-    if (x->head.expect_continue && conn_write(c->conn, SPAN("HTTP/1.1 100 Continue\r\n\r\n")) != 0) {
-        drop(c, false);
-        return;
-    }
+    c->admitted = false;
     conn_deadline(c->conn, SERVE_REQUEST_MS);
-    read_body(c);
+    admit(c);
 }
 
 static void work(struct caller *c)
@@ -426,7 +436,7 @@ static void event(void *arg, struct conn *conn, enum conn_event ev)
     case CONN_DATA:
         if (c->x == NULL)
             work(c);
-        else if (c->reading)
+        else if (c->reading && c->admitted)
             read_body(c);
         break;
     case CONN_DRAINED:
@@ -454,7 +464,8 @@ static void event(void *arg, struct conn *conn, enum conn_event ev)
 static void caller_new(struct door *door, int fd)
 {
     struct serve *s = door->serve;
-    struct caller *c = s->ncallers < SERVE_CLIENTS ? calloc(1, sizeof(*c)) : NULL;
+    size_t most = door->own ? SERVE_CLIENTS + SERVE_OWN : SERVE_CLIENTS;
+    struct caller *c = s->ncallers < most ? calloc(1, sizeof(*c)) : NULL;
     unsigned uid = 0;
     if (c == NULL) {
         close(fd);

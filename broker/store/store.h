@@ -42,6 +42,7 @@ enum bstore_result {
 
 struct bstore {
     const struct bstore_ops *ops;
+    uint64_t share; /* so many turns of one tenant run at once, whatever else waits; 0: any number */
 };
 
 /* Who opens a store closes it here; *s is NULL after. */
@@ -52,7 +53,8 @@ const char *bstore_why(struct bstore *s);
 #define BSTORE_CALL enum bstore_result MUSTCHECK
 /* A message of a person: a turn of it on the queue. BS_AGAIN: the key had the same request. */
 BSTORE_CALL bstore_chat(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
-/* The next turn that may run, for ms; BS_NONE: there is none now. */
+/* The next turn that may run, for ms; BS_NONE: there is none now. One of a tenant that has its share of turns running
+ * waits, so that somebody else's does not. */
 BSTORE_CALL bstore_claim(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
 /* The process that was this worker has ended for certain: its claims are over now, as if their time were. */
 BSTORE_CALL bstore_ended(struct bstore *s, const struct id *worker);

@@ -7,14 +7,16 @@
 #include "broker/work/work.h"
 #include "common/control/sse.h"
 #include "common/json/json.h"
+#include "common/net/loop.h"
 
-enum { TIMEOUT_S = 300, TIMEOUT_MAX_S = 3600, JSON_ROOM = 60 * 1024, NUMBER_MAX = 48, SHOWN_ALL = 256 * 1024 };
+enum { TIMEOUT_S = 300, TIMEOUT_MAX_S = 3600, JSON_ROOM = 60 * 1024, NUMBER_MAX = 48, SHOWN_ALL = 256 * 1024, PAUSE_MS = 300 };
 
 struct attach {
     struct task *task;
     uint64_t ord;
     struct errand *errand;
     struct sse sse;
+    struct timer *pause;
     char number[NUMBER_MAX];
     struct span end; /* its last event; p NULL: not yet */
 };
@@ -33,6 +35,7 @@ void tool_forget(struct work_call *c)
         return;
     c->follows = NULL;
     errand_free(&a->errand);
+    timer_free(&a->pause);
     sse_free(&a->sse);
     free(a);
 }
@@ -109,11 +112,22 @@ static int on_event(void *ctx, const struct api_event *e)
     return a->task->over ? 1 : 0;
 }
 
-static void cut_off(struct attach *a)
+static void cut_off(void *arg)
 {
+    struct attach *a = arg;
     struct task *t = a->task;
     uint64_t ord = a->ord;
     task_done(t, ord, CALL_UNKNOWN, SPAN_NONE);
+}
+
+/* It cannot be followed now: what became of it is asked a moment later, and not as fast as that can be answered. */
+static void refused(struct attach *a)
+{
+    errand_free(&a->errand);
+    if ((a->pause = timer_new(a->task->w->loop, cut_off, a)) != NULL)
+        timer_set(a->pause, PAUSE_MS);
+    else
+        cut_off(a);
 }
 
 static void heard(void *arg, struct errand *e, enum errand_event ev)
@@ -134,7 +148,7 @@ static void heard(void *arg, struct errand *e, enum errand_event ev)
     case ERRAND_ROOM: break;
     case ERRAND_END:
     case ERRAND_NONE:
-    default: cut_off(a);
+    default: refused(a);
     }
 }
 
@@ -160,7 +174,7 @@ void command_follow(struct task *t, uint64_t ord, struct span number)
     c->follows = a;
     a->errand = errand_new(&t->w->errands, &ask, heard, a);
     if (a->errand == NULL)
-        task_done(t, ord, CALL_UNKNOWN, SPAN_NONE);
+        refused(a);
     else if (c->abort)
         command_abort(t, ord);
 }

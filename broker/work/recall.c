@@ -11,46 +11,68 @@ static void known(struct task *t, uint64_t ord, enum known what)
     task_tell(t, (struct loop_event){.heard = HEARD_KNOWN, .ord = ord, .known = what});
 }
 
+/* Its fourth word (run_command), and no other: what stands behind it, a model has written. The record has them among
+ * what else it says of them. */
+static bool is_marked(const struct json *command, const char *mark)
+{
+    const struct json *argv = json_get(command, SPAN("argv")), *of = json_get(argv, SPAN("words"));
+    const struct json *word = of != NULL ? of->child : argv != NULL ? argv->child : NULL;
+    for (int i = 0; i < 3 && word != NULL; i++)
+        word = word->next;
+    return word != NULL && span_eq(word->text, span_str(mark));
+}
+
 /* --- by the ledger ------------------------------------------------------------------------------ */
 
 static void receipt(struct task *t, uint64_t ord, const struct json *run)
 {
     const struct json *effects = json_get(run, SPAN("effects"));
     uint64_t sent = 0, refused = 0;
-    (void)!json_u64(effects, SPAN("count"), &sent);
+    (void)!json_u64(effects, SPAN("requests"), &sent);
     (void)!json_u64(effects, SPAN("refused"), &refused);
     t->call[ord].result = arena_printf(&t->step_arena,
-                                       "The gateway's record has this command as %.*s (run %.*s): while it ran, %llu "
-                                       "requests left the sandbox and %llu "
-                                       "were refused. What it said is lost.",
+                                       "The gateway's record has this command as %.*s (run %.*s): it sent %llu "
+                                       "requests, of which %llu were refused. What it said is lost.",
                                        SPAN_FMT(json_text(run, SPAN("state"))), SPAN_FMT(json_text(run, SPAN("id"))),
                                        (unsigned long long)sent, (unsigned long long)refused);
     t->call[ord].effect = arena_copy(&t->arena, json_text(run, SPAN("id")));
 }
 
+static void ask_ledger(struct task *t, uint64_t ord, uint64_t before);
+
+/* A page of what ran in the sandbox, the newest first. Only who has seen all of it knows that a command was not run. */
 static void recorded(struct task *t, uint64_t ord, unsigned status, struct span body)
 {
+    uint64_t before = 0;
     char mark[COMMAND_MARK + 1];
     const struct json *j = status == 200 ? json_parse(body, &t->step_arena) : NULL;
     const struct json *runs = json_get(j, SPAN("runs"));
     command_mark(&t->call[ord].key, mark);
     for (const struct json *r = runs != NULL ? runs->child : NULL; r != NULL; r = r->next) {
-        struct span begin = json_text(r, SPAN("begin")), end = json_text(r, SPAN("end"));
-        if (span_find(begin, span_str(mark)) == begin.n)
+        const struct json *begin = json_parse(json_text(r, SPAN("begin")), &t->step_arena);
+        (void)!json_u64(r, SPAN("begin_seq"), &before);
+        t->call[ord].blind |= begin == NULL;
+        if (!is_marked(begin, mark))
             continue;
-        bool never = span_find(end, SPAN("not-started")) < end.n;
+        const struct json *end = json_parse(json_text(r, SPAN("end")), &t->step_arena);
+        bool never = span_eq(json_text(end, SPAN("how")), SPAN("not-started"));
         if (!never)
             receipt(t, ord, r);
         known(t, ord, never ? KNOWN_NOT_SENT : KNOWN_SENT);
         return;
     }
-    known(t, ord, runs == NULL ? KNOWN_NOTHING : KNOWN_NOT_SENT);
+    if (before > 1)
+        ask_ledger(t, ord, before);
+    else
+        known(t, ord, runs == NULL || t->call[ord].blind ? KNOWN_NOTHING : KNOWN_NOT_SENT);
 }
 
-static void ask_ledger(struct task *t, uint64_t ord)
+static void ask_ledger(struct task *t, uint64_t ord, uint64_t before)
 {
-    desk_ask(t, "GET", arena_printf(&t->step_arena, "/api/v1/conversations/%s/runs", t->conversation), SPAN_NONE,
-             recorded, ord);
+    desk_ask(t, "GET",
+             arena_printf(&t->step_arena, "/api/v1/conversations/%s/runs?before=%llu", t->conversation,
+                          (unsigned long long)before),
+             SPAN_NONE, recorded, ord);
 }
 
 /* --- by the warden ------------------------------------------------------------------------------ */
@@ -62,17 +84,16 @@ static void listed(struct task *t, uint64_t ord, unsigned status, struct span bo
     const struct json *all = json_get(j, SPAN("commands"));
     command_mark(&t->call[ord].key, mark);
     for (const struct json *c = all != NULL ? all->child : NULL; c != NULL; c = c->next) {
-        const struct json *argv = json_get(c, SPAN("argv"));
-        for (const struct json *word = argv != NULL ? argv->child : NULL; word != NULL; word = word->next)
-            if (span_eq(word->text, span_str(mark))) {
-                t->call[ord].effect = arena_copy(&t->arena, json_text(c, SPAN("command")));
-                t->box_up = true;
-                known(t, ord, KNOWN_GOING); /* or it has ended, and what it said is kept there */
-                return;
-            }
+        if (!is_marked(c, mark))
+            continue;
+        t->call[ord].effect = arena_copy(&t->arena, json_text(c, SPAN("command")));
+        t->box_up = true;
+        known(t, ord, KNOWN_GOING); /* or it has ended, and what it said is kept there */
+        return;
     }
+    t->call[ord].blind = false;
     if (status == 200 || status == 404)
-        ask_ledger(t, ord);
+        ask_ledger(t, ord, INT64_MAX);
     else
         known(t, ord, KNOWN_NOTHING);
 }

@@ -29,6 +29,7 @@ static void release(void *arg)
     timer_free(&t->flush);
     explicit_bzero(t, sizeof(*t)); /* its lane and its leases */
     free(t);
+    w->try_ms = 0;
     timer_set(w->look, 0);
 }
 

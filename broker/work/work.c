@@ -14,11 +14,18 @@ static void claim(struct work *w)
         log_warn("the broker's store cannot be asked for a turn: %s", bstore_why(w->store));
 }
 
+/* Taking one is a write that all workers wait for each other with: it is tried when somebody has written something,
+ * and else now and then, since a turn's time may have come. */
 void work_look(void *arg)
 {
     struct work *w = arg;
-    if (w->task == NULL && !w->stopping)
+    uint64_t now = loop_now(w->loop), pulse = bstore_pulse(w->store);
+    bool may = pulse != w->pulse || now >= w->try_ms;
+    w->pulse = pulse;
+    if (w->task == NULL && !w->stopping && may) {
+        w->try_ms = now + WORK_TRY_MS;
         claim(w);
+    }
     timer_set(w->look, WORK_LOOK_MS);
 }
 

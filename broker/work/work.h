@@ -27,7 +27,8 @@ struct wish;
 enum {
     WORK_CLAIM_MS = 15 * 1000, /* a claim; each tick, and all that is written down, extends it */
     WORK_TICK_MS = 1000,
-    WORK_LOOK_MS = 100,          /* how often it is looked for a turn, where nobody says that there is one */
+    WORK_LOOK_MS = 100,          /* how often it is looked whether there may be a turn */
+    WORK_TRY_MS = 1000,          /* and how often one is asked for, though nobody has written anything */
     WORK_TURN_BYTES = 256 << 20, /* of memory that one turn may take; the process has as much and a little more */
     WORK_STEP_BYTES = 64 << 20,
     WORK_TODO_MAX = 256,
@@ -50,6 +51,7 @@ struct work {
     struct tls_client *tls;          /* whom the gateway is, NULL: it has not said yet */
     char proxy[128];                 /* its host:port */
     struct timer *look;
+    uint64_t pulse, try_ms; /* of the store when it was looked last; when a turn is asked for even so */
     struct task *task;
     bool stopping;
 };
@@ -63,7 +65,7 @@ struct work_call {
     struct dynbuf said;     /* while it runs */
     uint64_t cut;           /* bytes that were not kept */
     struct attach *follows; /* a command */
-    bool abort;
+    bool abort, blind; /* blind: the record has a command of which it does not say what it was */
     uint64_t shown; /* bytes of its output that readers were shown */
 };
 

@@ -96,6 +96,15 @@ static void desk(struct settings *s, const struct parent *p)
     path_below(s, "state_dir", c, "");
 }
 
+/* What the sandboxes have that its callers start. */
+static void boxes(struct settings *s, const struct config *c)
+{
+    text(s, "dock_lanes", c->dock_lanes);
+    text(s, "dock_mounts", c->dock_mounts);
+    text(s, "broker_lanes", c->broker.lanes);
+    text(s, "broker_image", c->broker.image);
+}
+
 /* Where models are asked: the proxy's own address, as a client of this machine reaches it. */
 static void broker(struct settings *s, const struct parent *p, const struct child *c)
 {
@@ -108,6 +117,7 @@ static void broker(struct settings *s, const struct parent *p, const struct chil
     }
     text(s, "proxy", proxy);
     number(s, "worker", c->instance);
+    number(s, "workers", p->config->broker.workers);
     path_below(s, "broker_dir", p->config, "broker");
     path_below(s, "broker_db", p->config, "broker/broker.db");
     text(s, "models", p->config->broker.models);
@@ -176,12 +186,8 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "mode", conf->shadow ? "shadow" : "enforce");
     if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
         desk(&s, p);
-    if (c->role == ROLE_DESK) {
-        text(&s, "dock_lanes", conf->dock_lanes);
-        text(&s, "dock_mounts", conf->dock_mounts);
-        text(&s, "broker_lanes", conf->broker.lanes);
-        text(&s, "broker_image", conf->broker.image);
-    }
+    if (c->role == ROLE_DESK)
+        boxes(&s, conf);
     if (c->role == ROLE_BROKER)
         broker(&s, p, c);
     if (c->role == ROLE_CARRIER || c->role == ROLE_FETCHER) {

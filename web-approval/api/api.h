@@ -46,8 +46,8 @@ int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
 void api_freeze_ask(struct exchange *x, bool on, struct span reason, ask_fn *fn);
 bool api_freeze_done(struct exchange *x, struct frame *f) MUSTCHECK;
 
-/* The newest of what ran in a sandbox, at most so many, with what left meanwhile. */
-void api_runs_of(struct exchange *x, struct span sandbox, size_t most);
+/* The newest of what ran in a sandbox before the record ?before=, with what it sent; a page. */
+void api_runs_of(struct exchange *x, struct span sandbox);
 /* A lease of this credential for that sandbox, until then. */
 void api_lease_for(struct exchange *x, struct span credential, struct span sandbox, uint64_t expires_ms);
 /* The run whose id begins with x->arg. -1, answered. */
@@ -113,7 +113,6 @@ void api_started_unfollow(struct desk *d, uint64_t follow);
 struct token_asked {
     struct span sandbox, name, tenant, note;
     struct digest hash;
-    bool broker; /* a key for the broker */
 };
 void api_token_put(struct exchange *x, const struct token_asked *t, ask_fn *fn);
 /* A digest in hexadecimal. -1, answered. */

@@ -4,6 +4,7 @@
 
 #include "common/msg.h"
 #include "common/net/chan.h"
+#include "proxy/broker_key.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/api.h"
 #include "web-approval/dock.h"
@@ -97,7 +98,7 @@ void api_token_put(struct exchange *x, const struct token_asked *t, ask_fn *fn)
 
     if (!b)
         return;
-    msg_put_span(b, span_str(t->sandbox.n ? "access" : t->broker ? "broker" : "key"));
+    msg_put_span(b, t->sandbox.n ? SPAN("access") : SPAN("key"));
     msg_put_span(b, t->sandbox);
     msg_put_span(b, t->name);
     msg_put_span(b, t->tenant);
@@ -155,30 +156,27 @@ void api_key_create(struct exchange *x)
                       CALLER_KEY, CALLER_TENANT);
         return;
     }
-    digest_of(span_str(k->text), &t.hash);
-    t.broker = k->broker;
-    if (k->broker)
+    if (k->broker) {
+        broker_key_digest(span_str(k->text), &t.hash);
         t.note = arena_printf(&x->arena, "{\"scopes\":%s}", k->scopes);
+    } else {
+        digest_of(span_str(k->text), &t.hash);
+    }
     x->step = k;
     api_token_put(x, &t, created);
 }
 
-struct key_list {
-    struct jsonw w;
-    bool broker;
-};
-
 static int list_row(void *ctx, const struct token_row *r)
 {
-    struct key_list *k = ctx;
-    struct jsonw *w = &k->w;
+    struct jsonw *w = ctx;
+    bool broker = r->note.n > 0; /* its scopes */
 
     jsonw_object(w);
     jsonw_kv(w, "name", r->name);
     jsonw_kv(w, "tenant", r->tenant);
-    jsonw_kv(w, "for", k->broker ? SPAN("broker") : SPAN("sandboxes"));
-    if (k->broker && r->note.n)
-        jsonw_kv_raw(w, "note", r->note);
+    jsonw_kv(w, "for", broker ? SPAN("broker") : SPAN("sandboxes"));
+    if (broker)
+        jsonw_kv_raw(w, "broker", r->note);
     jsonw_kv_u64(w, "created_ms", r->created_ms);
     jsonw_end_object(w);
     return 0;
@@ -186,18 +184,15 @@ static int list_row(void *ctx, const struct token_row *r)
 
 void api_keys(struct exchange *x)
 {
-    struct key_list k = {.broker = false};
+    struct jsonw w;
     struct err e;
 
-    reply_json(x, 200, &k.w);
-    jsonw_object(&k.w);
-    jsonw_kv_array(&k.w, "keys");
-    int rc = desk_store_tokens(x->desk->store, "key", SPAN_NONE, &x->arena, list_row, &k, &e);
-    k.broker = true;
-    if (rc == 0)
-        rc = desk_store_tokens(x->desk->store, "broker", SPAN_NONE, &x->arena, list_row, &k, &e);
-    jsonw_end_array(&k.w);
-    jsonw_end_object(&k.w);
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_kv_array(&w, "keys");
+    int rc = desk_store_tokens(x->desk->store, "key", SPAN_NONE, &x->arena, list_row, &w, &e);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
     if (rc != 0)
         reply_unable(x, &e);
 }

@@ -124,12 +124,12 @@ static void put_runs(struct exchange *x, const struct run_filter *f, bool effect
         reply_unable(x, &e);
 }
 
-void api_runs_of(struct exchange *x, struct span sandbox, size_t most)
+void api_runs_of(struct exchange *x, struct span sandbox)
 {
-    const struct run_filter f = {
-        .sandbox = sandbox, .before = INT64_MAX, .limit = most < RUNS_PAGE ? most : RUNS_PAGE, .newest = true};
+    struct run_filter f = {.sandbox = sandbox, .before = INT64_MAX, .limit = RUNS_PAGE, .newest = true};
 
-    put_runs(x, &f, true);
+    if (number_of(x, "before", INT64_MAX, &f.before))
+        put_runs(x, &f, true);
 }
 
 void api_runs(struct exchange *x)

@@ -9,7 +9,7 @@
 #include "web-approval/broker/broker.h"
 #include "web-approval/route.h"
 
-enum { WHY_MAX = 512, TOKEN_TEXT = 4 + 2 * ID_TEXT, NAME_TEXT = 2 + ID_TEXT, RUNS_MOST = 50 };
+enum { WHY_MAX = 512, TOKEN_TEXT = 4 + 2 * ID_TEXT, NAME_TEXT = 2 + ID_TEXT };
 
 struct making {
     char name[NAME_TEXT + 1], session[NAME_TEXT + 1], token[TOKEN_TEXT + 1];
@@ -177,5 +177,5 @@ void api_broker_runs(struct exchange *x)
     else if (rc == 1 && !span_eq(row.tenant, span_str(x->caller.tenant)))
         reply_problem(x, 404, "No such conversation", "it has no sandbox, and had none");
     else
-        api_runs_of(x, arena_copy(&x->arena, span_str(name)), RUNS_MOST);
+        api_runs_of(x, arena_copy(&x->arena, span_str(name)));
 }

@@ -190,6 +190,7 @@ static enum bstore_result next_of(struct lite *l, struct claim *c, struct next *
     if (q == NULL)
         return BS_FAIL;
     db_int(q, 1, l->now);
+    db_int(q, 2, l->face.share > 0 ? l->face.share : INT64_MAX);
     enum db_result got = db_step(&l->db, q);
     enum bstore_result r = got == DB_DONE ? BS_NONE : BS_FAIL;
     if (got == DB_ROW && db_col(q, 0).n <= BSTORE_NAME_MAX) {

@@ -140,11 +140,11 @@
     X(TOKEN_PUT, "INSERT INTO token(kind,scope,name,tenant,hash,note,created_ms) VALUES(?1,?2,?3,?4,?5,?6,?7)" \
         " ON CONFLICT(kind,scope,name) DO UPDATE SET hash=?5," \
         "note=CASE ?6 WHEN '' THEN note ELSE ?6 END") \
-    X(TOKEN_THERE, "SELECT count(*) FROM token WHERE kind IN(?1,'broker') AND scope='' AND name=?2") \
+    X(TOKEN_THERE, "SELECT count(*) FROM token WHERE kind=?1 AND scope='' AND name=?2") \
     X(TOKEN_COUNT, "SELECT count(*) FROM token WHERE kind=?1 AND scope=?2") \
     X(TOKEN_SANDBOX, "SELECT count(*) FROM sandbox WHERE name=?1 AND tenant=?2 AND kind='started'") \
     X(TOKEN_END, "UPDATE token SET hash=NULL WHERE name=?1 AND kind='access'") \
-    X(KEY_END, "DELETE FROM token WHERE name=?1 AND kind IN('key','broker')") \
+    X(KEY_END, "DELETE FROM token WHERE name=?1 AND kind='key'") \
     X(TOKEN_END_SANDBOX, "DELETE FROM token WHERE scope=?1") \
     X(RUN_TENANT, "SELECT tenant FROM sandbox WHERE name=?1") \
     X(RUN_LAST, "SELECT coalesce(max(nth),0) FROM run WHERE sandbox=?1") \

@@ -1,5 +1,4 @@
-/* Tokens of those who speak to the dock and to the broker: keys that operators issue, of one name each whomever they
- * speak to, and what each key opens one sandbox with. */
+/* Tokens of those who speak to the dock: keys that operators issue, and what each key opens one sandbox with. */
 #include "proxy/ledger/store/store_in.h"
 
 enum { TOKEN_NAME_MAX = 128, TOKEN_KEYS_MAX = 256, TOKEN_OF_SANDBOX_MAX = 64 };
@@ -28,11 +27,11 @@ static int count(struct store *s, enum sql_id id, struct span one, struct span o
 /* A sentence when it may not be put, else NULL; *bad: that cannot be known. */
 static const char *objection(struct store *s, const struct store_token *t, bool *bad)
 {
-    bool key = !span_eq(t->kind, SPAN("access"));
+    bool key = span_eq(t->kind, SPAN("key"));
     *bad = false;
     if (!word_ok(t->name, false) || !word_ok(t->tenant, false) || !word_ok(t->scope, key) || key != (t->scope.n == 0))
         return "a key's name and tenant are up to 128 printable characters without spaces";
-    int there = count(s, SQL_TOKEN_THERE, SPAN("key"), t->name);
+    int there = count(s, SQL_TOKEN_THERE, t->kind, t->name);
     int all = count(s, SQL_TOKEN_COUNT, t->kind, t->scope);
     int runs = key ? 1 : count(s, SQL_TOKEN_SANDBOX, t->scope, t->tenant);
     int issued = key ? 1 : count(s, SQL_TOKEN_THERE, SPAN("key"), t->name);
