@@ -10,7 +10,7 @@
 #include "common/net/chan.h"
 #include "common/net/conn.h"
 #include "common/net/loop.h"
-#include "proxy/broker_key.h"
+#include "proxy/errand/broker_key.h"
 #include "proxy/msgs.h"
 
 enum { ACCEPTS = 16, PART = 64 * 1024, TENANT = 64, IN_MAX = 96 * 1024, ANSWER_MAX = 16 * 1024 * 1024 };

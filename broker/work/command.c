@@ -9,7 +9,14 @@
 #include "common/json/json.h"
 #include "common/net/loop.h"
 
-enum { TIMEOUT_S = 300, TIMEOUT_MAX_S = 3600, JSON_ROOM = 60 * 1024, NUMBER_MAX = 48, SHOWN_ALL = 256 * 1024, PAUSE_MS = 300 };
+enum {
+    TIMEOUT_S = 300,
+    TIMEOUT_MAX_S = 3600,
+    JSON_ROOM = 60 * 1024,
+    NUMBER_MAX = 48,
+    SHOWN_ALL = 256 * 1024,
+    PAUSE_MS = 300
+};
 
 struct attach {
     struct task *task;

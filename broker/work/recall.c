@@ -40,7 +40,8 @@ static void receipt(struct task *t, uint64_t ord, const struct json *run)
 
 static void ask_ledger(struct task *t, uint64_t ord, uint64_t before);
 
-/* A page of what ran in the sandbox, the newest first. Only who has seen all of it knows that a command was not run. */
+/* A page of what ran in the sandbox, the newest first. Only who has seen all of it knows that a command was not run.
+ */
 static void recorded(struct task *t, uint64_t ord, unsigned status, struct span body)
 {
     uint64_t before = 0;

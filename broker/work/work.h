@@ -65,8 +65,8 @@ struct work_call {
     struct dynbuf said;     /* while it runs */
     uint64_t cut;           /* bytes that were not kept */
     struct attach *follows; /* a command */
-    bool abort, blind; /* blind: the record has a command of which it does not say what it was */
-    uint64_t shown; /* bytes of its output that readers were shown */
+    bool abort, blind;      /* blind: the record has a command of which it does not say what it was */
+    uint64_t shown;         /* bytes of its output that readers were shown */
 };
 
 struct task_lease {

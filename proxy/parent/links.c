@@ -15,8 +15,7 @@ static const struct {
     {ROLE_KEEPER, ROLE_CARRIER}, {ROLE_KEEPER, ROLE_LEDGER},  {ROLE_CARRIER, ROLE_RESOLVER},
     {ROLE_DESK, ROLE_LEDGER},    {ROLE_KEEPER, ROLE_FETCHER}, {ROLE_FETCHER, ROLE_RESOLVER},
     {ROLE_DESK, ROLE_WARDEN},    {ROLE_WARDEN, ROLE_LEDGER},  {ROLE_DOCK, ROLE_DESK},
-    {ROLE_BROKER, ROLE_DESK},
-    {ROLE_DESK, ROLE_KEEPER},
+    {ROLE_BROKER, ROLE_DESK},    {ROLE_DESK, ROLE_KEEPER},
 };
 
 static void introduce(struct child *to, const struct child *peer, int fd, uint64_t link)

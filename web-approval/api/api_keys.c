@@ -4,7 +4,7 @@
 
 #include "common/msg.h"
 #include "common/net/chan.h"
-#include "proxy/broker_key.h"
+#include "proxy/errand/broker_key.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/api.h"
 #include "web-approval/dock.h"

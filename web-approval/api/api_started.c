@@ -266,8 +266,8 @@ static void put_done(struct exchange *x, struct frame *f)
         return;
     }
     s->generation = row.generation;
-    const struct token_asked t = {
-        s->box.name, span_str(x->caller.key), span_str(x->caller.tenant), s->note, s->access};
+    const struct token_asked t = {s->box.name, span_str(x->caller.key), span_str(x->caller.tenant), s->note,
+                                  s->access};
     if (x->place == PLACE_DOCK && !x->caller.broker)
         api_token_put(x, &t, access_put);
     else

@@ -36,8 +36,13 @@ rules:
     match: {{ host: {host}, port: {port}, effect: read }}
     decide: allow
     use: api
+  - id: counted
+    match: {{ host: {host}, port: {port}, method: POST, path: "/things/**" }}
+    decide: allow
+    use: api
   - id: writes
     match: {{ host: {host}, port: {port}, effect: [write, delete] }}
+    except: [{{ method: POST, path: "/things/**" }}]
     decide: hold
     use: api
     approve: {{ within: 10m }}

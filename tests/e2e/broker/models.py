@@ -4,7 +4,7 @@ does what its script says, a step a request. It keeps what it was asked, so that
     model = Model(lab)
     model.script([call("write_file", path="a", content="b"), text("done")])   # for the next requests, in order
     model.asked                                                              # the bodies, with the fields of their heads
-A step may be a function of the request, or one of the faults below.
+A step may be a function of the request, or one of the faults below; what is asked beyond the script, `otherwise` answers.
 """
 import http.server
 import json
@@ -89,9 +89,9 @@ def chat(step):
 class Model:
     name = "model.test"
 
-
     def __init__(self, lab):
         self.asked, self.steps, self.lock = [], [], threading.Lock()
+        self.otherwise = text("nothing more is scripted")
         self.port, home = free_port(), lab.dir / f"model{lab.count}"
         lab.exempt(home)
         authority = certs.CA(home / "ca")
@@ -124,7 +124,7 @@ class Model:
         body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
         with self.lock:
             self.asked.append({"path": request.path, "body": body, "fields": {k.lower(): v for k, v in request.headers.items()}})
-            step = self.steps.pop(0) if self.steps else text("nothing more is scripted")
+            step = self.steps.pop(0) if self.steps else self.otherwise
         if callable(step):
             step = step(self.asked[-1])
         if "status" in step:
@@ -148,16 +148,20 @@ class Model:
             events = list(anthropic(step))[:4]
         else:
             events = chat(step) if openai else anthropic(step)
+
         def say(words):
             request.wfile.write(b"%x\r\n%s\r\n" % (len(words), words))
             request.wfile.flush()
 
-        for event in events:
-            head = "" if openai else f"event: {event['type']}\n"
-            say(f"{head}data: {json.dumps(event)}\n\n".encode())
-        if openai:
-            say(b"data: [DONE]\n\n")
-        request.wfile.write(b"0\r\n\r\n")
+        try:
+            for event in events:
+                head = "" if openai else f"event: {event['type']}\n"
+                say(f"{head}data: {json.dumps(event)}\n\n".encode())
+            if openai:
+                say(b"data: [DONE]\n\n")
+            request.wfile.write(b"0\r\n\r\n")
+        except OSError:
+            pass  # who asked was killed
 
     def results(self, n=-1):
         """What the tools said, as request n had it: (failed, text) each, in order."""

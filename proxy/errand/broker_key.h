@@ -1,7 +1,8 @@
 /* What the ledger keeps of a key for the broker: a hash in which the broker is named, so that no row of its keys is
- * ever found by what somebody brings to the sandbox API, nor the other way round, though all of them are of one kind. */
-#ifndef PROXY_BROKER_KEY_H
-#define PROXY_BROKER_KEY_H
+ * ever found by what somebody brings to the sandbox API, nor the other way round, though all of them are of one kind.
+ */
+#ifndef PROXY_ERRAND_BROKER_KEY_H
+#define PROXY_ERRAND_BROKER_KEY_H
 
 #include "common/id.h"
 
