@@ -73,6 +73,32 @@ static void a_worker_that_ended_loses_its_claims_at_once_and_no_other_does(void 
     assert_true(id_eq(&first.turn, &one.turn) || id_eq(&first.turn, &two.turn));
 }
 
+/* However much a tenant asks for, and however old it is: somebody else's turn finds a worker. */
+static void a_tenant_that_has_its_share_waits_and_its_neighbour_does_not(void **state)
+{
+    struct claim c[3], more;
+    struct id w4 = fix_id(4);
+    for (int i = 0; i < 4; i++)
+        (void)fix_chat("acme", NULL);
+    fix->share = 2;
+    c[0] = fix_claim(1);
+    c[1] = fix_claim(2);
+    assert_int_equal(bstore_claim(fix, &w4, CLAIM_MS, &more), BS_NONE);
+    struct bstore_chatted other = fix_chat("other", NULL);
+    c[2] = fix_claim(3);
+    assert_true(id_eq(&c[2].turn, &other.turn));
+    assert_int_equal(bstore_claim(fix, &w4, CLAIM_MS, &more), BS_NONE);
+    fix_ok(bstore_finish(fix, &c[0], END_COMPLETED, SPAN_NONE));
+    fix_ok(bstore_claim(fix, &w4, CLAIM_MS, &more));
+    /* One whose worker is lost is not counted: it is the one to be taken. */
+    fix_now += CLAIM_MS / 2;
+    fix_ok(bstore_extend(fix, &more));
+    fix_now += CLAIM_MS / 2 + 1;
+    struct claim again = fix_claim(1);
+    assert_true(id_eq(&again.turn, &c[1].turn) || id_eq(&again.turn, &c[2].turn));
+    fix->share = 0;
+}
+
 static void what_somebody_else_writes_is_hinted_at(void **state)
 {
     struct bstore *mine = fix_open();
@@ -91,6 +117,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_worker_that_ended_loses_its_claims_at_once_and_no_other_does, fix_setup,
+                                        fix_teardown),
+        cmocka_unit_test_setup_teardown(a_tenant_that_has_its_share_waits_and_its_neighbour_does_not, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(what_somebody_else_writes_is_hinted_at, fix_setup, fix_teardown),
     };
