@@ -69,6 +69,10 @@ bool dock_admits(struct exchange *x, bool keys)
         reply_problem(x, 403, "Not permitted", "what opens one sandbox does not do this: an API key is asked for");
         return false;
     }
+    if (keys && x->caller.broker && x->arg.n > 0) {
+        reply_problem(x, 403, "Not permitted", "the broker starts sandboxes, and works in them: nothing else");
+        return false;
+    }
     bool kept = span_starts(x->head.path, SPAN("/api/v1/checkpoints/")) || /* looked for among its tenant's alone */
                 span_starts(x->head.path, SPAN("/api/v1/conversations/"));
     if (x->arg.n == 0 || kept) /* of no sandbox: what it answers, or begins, is the caller's */

@@ -52,7 +52,6 @@ static void what_changes_anything_needs_the_lane_of_now(void **state)
     static const char *const lines[][2] = {{"POST " BOX "/exec", "{\"argv\":[\"true\"],\"detach\":true}"},
                                            {"POST " BOX "/attach", "{\"command\":\"2.1\"}"},
                                            {"POST " BOX "/signal", "{\"command\":\"2.1\"}"},
-                                           {"POST " BOX "/destroy", ""},
                                            {"DELETE " BOX "/files?path=x", ""},
                                            {"POST /api/v1/sandboxes/start", "{\"name\":\"c-" TALK "\"}"},
                                            {"POST " OF("/leases"), "{\"credential\":\"api\"}"},
@@ -69,7 +68,7 @@ static void what_changes_anything_needs_the_lane_of_now(void **state)
     assert_int_equal(brokered("acme", LANE, lines[0][0], lines[0][1]), 0);
     assert_int_equal(sent_type, M_SB_EXEC);
     assert_int_equal(brokered("acme", LANE, lines[3][0], lines[3][1]), 0);
-    assert_int_equal(sent_type, M_SB_DESTROY);
+    assert_int_equal(sent_type, M_SB_FILES);
     assert_int_equal(brokered("acme", LANE, "DELETE " OF("/identity"), ""), 0);
     assert_int_equal(sent_type, M_SANDBOX_RM);
     /* What it only looks at needs none: who takes over has to know what there is. */
@@ -81,7 +80,7 @@ static void what_changes_anything_needs_the_lane_of_now(void **state)
 static void another_tenants_conversation_is_none(void **state)
 {
     static const char *const lines[] = {"POST " BOX "/exec", "GET " BOX "/commands", "GET " BOX "/files?path=x",
-                                        "POST " BOX "/destroy"};
+                                        "PUT " BOX "/files?path=x"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         assert_int_equal(brokered("globex", LANE, lines[i], "{}"), 404);
         assert_int_equal(sent_type, 0);
@@ -105,13 +104,29 @@ static void another_tenants_conversation_is_none(void **state)
 static void its_other_sandboxes_are_only_looked_at(void **state)
 {
     assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/abox/exec", "{\"argv\":[\"true\"]}"), 409);
-    assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/abox/destroy", ""), 409);
+    assert_int_equal(brokered("acme", LANE, "DELETE /api/v1/sandboxes/abox/files?path=x", ""), 409);
     assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/start", "{\"name\":\"more\"}"), 409);
     assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/start", "{\"name\":\"c-" OTHER "\"}"), 409);
     assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/start", "{}"), 400);
     assert_int_equal(
         brokered("acme", LANE, "POST /api/v1/sandboxes/start", "{\"name\":\"c-" TALK "\",\"lane\":\"web\"}"), 400);
     assert_int_equal(sent_type, 0);
+}
+
+/* It works in sandboxes: what becomes of them, and of what is kept of them, is not the broker's. */
+static void what_becomes_of_a_sandbox_is_not_its_to_say(void **state)
+{
+    static const char *const lines[] = {"POST " BOX "/destroy",
+                                        "POST " BOX "/pause",
+                                        "POST " BOX "/resume",
+                                        "POST " BOX "/timeout",
+                                        "POST " BOX "/snapshot",
+                                        "POST " BOX "/access",
+                                        "DELETE /api/v1/checkpoints/ck-00000000000000000000000000"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        assert_int_equal(brokered("acme", LANE, lines[i], "{}"), 403);
+        assert_int_equal(sent_type, 0);
+    }
 }
 
 /* Nor are the broker's routes a key's of the dock. */
@@ -179,6 +194,7 @@ int main(void)
         cmocka_unit_test(what_changes_anything_needs_the_lane_of_now),
         cmocka_unit_test(another_tenants_conversation_is_none),
         cmocka_unit_test(its_other_sandboxes_are_only_looked_at),
+        cmocka_unit_test(what_becomes_of_a_sandbox_is_not_its_to_say),
         cmocka_unit_test(what_is_an_operators_or_the_docks_is_not_there),
         cmocka_unit_test(a_key_is_for_one_of_both),
     };

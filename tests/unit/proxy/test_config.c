@@ -256,7 +256,7 @@ static void conversations_have_a_way_to_their_models(void **state)
         {WAY BROKER ", image: ../x }\n", "an image's name"},
         {WAY BROKER ", workers: 0 }\n", "workers"},
         {WAY BROKER ", lanes: { acme: [a, b] } }\n", "lane"},
-        {"version: 1\nlisteners: [{ name: x, http: 127.0.0.1:3128, identity: { sandbox: y } }]\n" BROKER " }\n",
+        {"version: 1\nlisteners: [{ name: x, http: 127.0.0.1:3128, identity: { sandbox: box } }]\n" BROKER " }\n",
          "identity: token"},
     };
     struct err e;
