@@ -252,8 +252,14 @@ static const struct cli_option create[] = {
     {.name = NULL}};
 static const struct cli_option rm[] = {{.name = "end-session", .help = "withdraw its requests that wait, too"},
                                        {.name = NULL}};
-static const struct cli_option key_options[] = {
-    {.name = "tenant", .arg = "NAME", .help = "whose sandboxes it sees, and who sees those it starts; default"},
+static const struct cli_option key_create_options[] = {
+    {.name = "tenant", .arg = "NAME", .help = "whose sandboxes or conversations it sees; default"},
+    {.name = "broker", .help = "for conversations with the broker, not for the sandbox API"},
+    {.name = "read-only", .help = "with --broker: to read along alone"},
+    {.name = NULL}};
+static const struct cli_option chat_options[] = {
+    {.name = "conversation", .arg = "ID", .help = "go on with this one; otherwise a new one begins"},
+    {.name = "list", .help = "the conversations there are"},
     {.name = NULL}};
 static const struct cli_option operator_options[] = {
     {.name = "group",
@@ -454,8 +460,11 @@ const struct cli_verb cli_verbs[] = {
      image_rm, NULL},
     {"sandbox rm", "NAME", "take its identity away", "countersign sandbox rm ci-7 --end-session", rm, TAKES_BOTH,
      sandbox_rm, NULL},
-    {"key create", "NAME", "a key for a platform that starts sandboxes by E2B's API (`e2b` of the configuration)",
-     "countersign key create builder --tenant acme", key_options, TAKES_BOTH, key_create, NULL},
+    {"chat", "[MESSAGE]", "talk with a model that works in a sandbox (`broker` of the configuration)",
+     "countersign chat 'write the tests for app.py and run them'", chat_options, TAKES_BOTH, chat_main, NULL},
+    {"key create", "NAME",
+     "a key for a platform that starts sandboxes by E2B's API (`e2b` of the configuration), or for the broker",
+     "countersign key create builder --tenant acme", key_create_options, TAKES_BOTH, key_create, NULL},
     {"key list", "", "the keys there are, and whose", "countersign key list", NULL, TAKES_BOTH, key_list, NULL},
     {"key rm", "NAME", "take a key back, with all that it opens", "countersign key rm builder", NULL, TAKES_STATE,
      key_rm, NULL},

@@ -87,6 +87,7 @@ int approvals_deny(const struct cli_call *c);
 int approvals_watch(const struct cli_call *c);
 int grants_list(const struct cli_call *c);
 int grants_revoke(const struct cli_call *c);
+int chat_main(const struct cli_call *c);
 int sandbox_create(const struct cli_call *c);
 int sandbox_list(const struct cli_call *c);
 int sandbox_start(const struct cli_call *c);

@@ -5,7 +5,8 @@
  * refuse an xid whose upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER
  * hands them over): front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier
  * keeper-ledger carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger dock-desk
- * desk-keeper, and all with parent. Those of the sandboxes that the gateway starts are in proxy/msgs_box.h */
+ * desk-keeper broker-desk, and all with parent. Those of the sandboxes that the gateway starts are in
+ * proxy/msgs_box.h */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
 #include "proxy/msgs_box.h"

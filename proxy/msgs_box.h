@@ -55,6 +55,10 @@ enum msg_type_box {
     M_TOKEN_PUT = 240, /* D>Lg span kind, span scope, span name, span tenant, bool it has a hash, digest, span note; answered with M_SANDBOX_DONE */
     M_KEY_RM = 241,    /* D>Lg span name: the key and all that came of it; answered with M_SANDBOX_DONE */
     M_DOCK_OPEN = 242, /* dock>D id: its own; digest of a token, span sandbox (empty: it is a key), fd: a stream of requests of who holds it; D>dock the same id: u8 enum dock_opened, span name of the key, span tenant */
+    /* broker and desk; id: the broker's own */
+    M_BROKER_WHO = 270,  /* broker>D digest of a token; D>broker u8 enum dock_opened, span name of the key, span tenant, span note of its row: its scopes, JSON */
+    M_BROKER_OPEN = 271, /* broker>D span tenant, fd: a stream of requests for a turn of it; answered with M_DOCK_OPEN */
+    M_BROKER_CA = 272,   /* P>broker id 0; the gateway's CA, PEM */
     /* what ran (proxy/ledger/store/runs/); id: the warden's own */
     M_RUN_BEGIN = 244, /* W>Lg wire_run (common/runs/wire_run.h): a command, before it is ordered */
     M_RUN_BEGUN = 245, /* Lg>W bool it is written down, id of the run */

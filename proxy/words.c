@@ -4,7 +4,7 @@ const char *role_name(enum role_id r)
 {
     static const char *const names[ROLE_COUNT] = {"none",     "parent",  "lobby",  "front",  "judge",
                                                   "resolver", "carrier", "keeper", "ledger", "desk",
-                                                  "fetcher",  "warden",  "dock"};
+                                                  "fetcher",  "warden",  "dock",   "broker"};
     return (unsigned)r < ROLE_COUNT ? names[r] : "none";
 }
 

@@ -16,6 +16,7 @@ enum role_id {
     ROLE_FETCHER,
     ROLE_WARDEN,
     ROLE_DOCK,
+    ROLE_BROKER, /* instance 0 serves, each other one runs turns */
     ROLE_COUNT
 };
 
@@ -42,7 +43,7 @@ enum way {
     WAY_STEP,     /* a PROXY v2 header says which step of its sandbox it is of; behind it as WAY_HTTP */
 };
 
-/* Who accepts: lobby 1, 6, 8; front 2, 7, 9, 12; desk 3, 4; keeper 5; resolver 10; dock 11. */
+/* Who accepts: lobby 1, 6, 8; front 2, 7, 9, 12; desk 3, 4; keeper 5; resolver 10; dock 11; broker 13, 14. */
 enum listen_kind {
     LISTEN_NONE = 0,
     LISTEN_HTTP = 1, /* of many sandboxes */
@@ -55,8 +56,10 @@ enum listen_kind {
     LISTEN_CAPTURED_MANY = 8, /* the same, the sandbox by source address */
     LISTEN_CAPTURED_UNIX =
         9, /* Unix of one sandbox: a PROXY v2 header makes a connection captured, without one it is WAY_HTTP */
-    LISTEN_DNS = 10,   /* two descriptors: UDP and TCP, answered with an address of our own */
-    LISTEN_DOCK = 11,  /* the sandbox API */
+    LISTEN_DNS = 10,        /* two descriptors: UDP and TCP, answered with an address of our own */
+    LISTEN_DOCK = 11,       /* the sandbox API */
+    LISTEN_BROKER = 13,     /* conversations, with keys */
+    LISTEN_BROKER_OWN = 14, /* the same on a Unix socket, for the operator */
     LISTEN_STEPS = 12, /* Unix of one sandbox that the warden has started: each connection is of a step (WAY_STEP) */
 };
 

@@ -72,6 +72,7 @@ enum { CALLER_KEY = 40, CALLER_TENANT = 64, CALLER_BOX = 64 };
 struct caller {
     char key[CALLER_KEY + 1], tenant[CALLER_TENANT + 1];
     char box[CALLER_BOX]; /* it opens this sandbox alone; empty: all of its tenant's, and it may start them */
+    bool broker;          /* the broker itself, for a turn of this tenant's (broker/broker.h); key is empty */
 };
 
 struct follow; /* follow.h */
@@ -96,8 +97,9 @@ struct desk {
     struct guard guard;
     struct attempts attempts;
     struct tls_server *tls; /* of the page; NULL: without */
-    struct chan *ledger, *parent, *warden, *dock, *keeper;
-    struct dynbuf passkeys; /* payload of the last M_PASSKEYS */
+    struct chan *ledger, *parent, *warden, *keeper;
+    struct dock_link *docks; /* dock_peer.c */
+    struct dynbuf passkeys;  /* payload of the last M_PASSKEYS */
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
     size_t held[SHARES]; /* of DESK_FOLLOWS, of DESK_SHORT */
@@ -116,6 +118,8 @@ struct desk {
     char mode[16];             /* enforce or shadow */
     char dock_lanes[4096];     /* "TENANT LANE\n" each: by which lane what the dock starts for it sends */
     char dock_mounts[8192];    /* "TENANT NAME PLACE\n" each: what it has mounted where */
+    char broker_lanes[4096];   /* the same of what the broker starts */
+    char broker_image[64];     /* and what its sandboxes are made of; empty: the machine's own files */
     uint64_t owner_uid;
     struct dynbuf secrets; /* payload of the last M_SECRETS */
     struct dynbuf notice;  /* payload of the last M_POLICY_NOTICE */

@@ -1,6 +1,7 @@
 #include "web-approval/dock.h"
 
 #include "web-approval/ask.h"
+#include "web-approval/broker/broker.h"
 #include "web-approval/streams/follow.h"
 
 void (*dock_drop)(struct server *s, struct span key);
@@ -36,9 +37,10 @@ int dock_owns(struct exchange *x, struct span sandbox, struct span *note)
     return rc < 0 ? -1 : own;
 }
 
-struct span dock_lane(const struct desk *d, struct span tenant)
+struct span dock_lane(const struct desk *d, const struct caller *c)
 {
-    struct span rest = span_str(d->dock_lanes), line, whose, lane;
+    struct span rest = span_str(c->broker ? d->broker_lanes : d->dock_lanes), line, whose, lane;
+    struct span tenant = span_str(c->tenant);
 
     while (span_cut(rest, '\n', &line, &rest))
         if (span_cut(line, ' ', &whose, &lane) && span_eq(whose, tenant))
@@ -67,11 +69,16 @@ bool dock_admits(struct exchange *x, bool keys)
         reply_problem(x, 403, "Not permitted", "what opens one sandbox does not do this: an API key is asked for");
         return false;
     }
-    bool kept = span_starts(x->head.path, SPAN("/api/v1/checkpoints/")); /* looked for among its tenant's alone */
+    if (keys && x->caller.broker && x->arg.n > 0) {
+        reply_problem(x, 403, "Not permitted", "the broker starts sandboxes, and works in them: nothing else");
+        return false;
+    }
+    bool kept = span_starts(x->head.path, SPAN("/api/v1/checkpoints/")) || /* looked for among its tenant's alone */
+                span_starts(x->head.path, SPAN("/api/v1/conversations/"));
     if (x->arg.n == 0 || kept) /* of no sandbox: what it answers, or begins, is the caller's */
         return true;
     int own = box.n > 0 ? dock_owns(x, box, NULL) : 0;
     if (own == 0)
         reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
-    return own == 1;
+    return own == 1 && (!x->caller.broker || span_eq(x->head.method, SPAN("GET")) || broker_lane(x, box));
 }

@@ -11,8 +11,8 @@ enum {
     DOCK_TENANT_STORES = 3, /* of one tenant */
 };
 
-/* The channel to it. */
-void dock_peer(struct desk *d, int fd);
+/* The channel to it, or to one of the broker's processes, which speaks as the dock does (broker/broker.h). */
+void dock_peer(struct desk *d, bool broker, uint64_t instance, int fd);
 /* End the streams of a key that is good for nothing any more. Set by server.c; tests set their own. */
 extern void (*dock_drop)(struct server *s, struct span key);
 /* May the caller do this? keys: only with a key, not with what opens one sandbox. False: answered; of what is another
@@ -22,7 +22,7 @@ bool dock_admits(struct exchange *x, bool keys);
  * cannot be read now, answered. */
 int dock_owns(struct exchange *x, struct span sandbox, struct span *note) MUSTCHECK;
 
-/* The lane of what a tenant's keys start; empty: none, it has no network. */
-struct span dock_lane(const struct desk *d, struct span tenant);
+/* The lane of what a tenant's keys start, or the broker for it; empty: none, it has no network. */
+struct span dock_lane(const struct desk *d, const struct caller *c);
 
 #endif

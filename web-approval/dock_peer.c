@@ -1,4 +1,6 @@
-/* The channel to the dock: streams of its callers, each opened with a token. */
+/* The channels to the dock and to the broker's processes: streams of the dock's callers, each opened with a token,
+ * and of the broker's turns, each of a tenant. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -6,8 +8,18 @@
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
 #include "sandbox-shim/warden/wire_box.h"
+#include "web-approval/broker/broker.h"
 #include "web-approval/dock.h"
 #include "web-approval/server.h"
+
+/* One of them. */
+struct dock_link {
+    struct desk *desk;
+    struct chan *chan;
+    bool broker;
+    uint64_t instance;
+    struct dock_link *next;
+};
 
 /* --- whose token -------------------------------------------------------------- */
 
@@ -54,12 +66,32 @@ static enum dock_opened look_up(struct desk *d, const struct digest *hash, struc
     return rc != 0 ? DOCK_LATER : h.found ? DOCK_OPEN : DOCK_UNKNOWN;
 }
 
-static void on_open(struct desk *d, struct frame *f)
+static void answer(struct dock_link *l, uint64_t id, enum dock_opened is, const struct caller *who)
+{
+    struct dynbuf *b = chan_begin(l->chan, M_DOCK_OPEN, id);
+
+    if (!b)
+        return;
+    msg_put_u8(b, (uint8_t)is);
+    msg_put_span(b, is == DOCK_OPEN ? span_str(who->key) : SPAN_NONE);
+    msg_put_span(b, is == DOCK_OPEN ? span_str(who->tenant) : SPAN_NONE);
+    (void)chan_commit(l->chan);
+}
+
+static void adopt(struct dock_link *l, uint64_t id, int fd, enum dock_opened is, const struct caller *who)
+{
+    if (is != DOCK_OPEN)
+        close(fd);
+    else if (server_adopt(l->desk->server, fd, who) != 0)
+        is = DOCK_LATER;
+    answer(l, id, is, who);
+}
+
+static void on_open(struct dock_link *l, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct digest hash;
     struct caller who;
-    enum dock_opened is = DOCK_UNKNOWN;
 
     msg_get_digest(&m, &hash);
     struct span box = msg_get_span(&m, BOX_NAME_MAX);
@@ -70,39 +102,85 @@ static void on_open(struct desk *d, struct frame *f)
             close(fd);
         return;
     }
-    is = look_up(d, &hash, box, &who);
-    if (is != DOCK_OPEN)
-        close(fd);
-    else if (server_adopt(d->server, fd, &who) != 0)
-        is = DOCK_LATER;
-    struct dynbuf *b = chan_begin(d->dock, M_DOCK_OPEN, f->id);
-    if (!b)
+    enum dock_opened is = look_up(l->desk, &hash, box, &who);
+    adopt(l, f->id, fd, is, &who);
+}
+
+static void on_broker_open(struct dock_link *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct span tenant = msg_get_span(&m, CALLER_TENANT);
+    struct caller who;
+    int fd = frame_take_fd(f, 0);
+
+    if (msg_end(&m) != 0 || fd < 0) {
+        log_error("the broker said %u, which cannot be read", f->type);
+        if (fd >= 0)
+            close(fd);
         return;
-    msg_put_u8(b, (uint8_t)is);
-    msg_put_span(b, is == DOCK_OPEN ? span_str(who.key) : SPAN_NONE);
-    msg_put_span(b, is == DOCK_OPEN ? span_str(who.tenant) : SPAN_NONE);
-    (void)chan_commit(d->dock);
+    }
+    enum dock_opened is = broker_tenant(l->desk, tenant, &who);
+    adopt(l, f->id, fd, is, &who);
+}
+
+static void on_broker_who(struct dock_link *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct digest hash;
+    struct dynbuf *b;
+
+    msg_get_digest(&m, &hash);
+    if (msg_end(&m) != 0 || !(b = chan_begin(l->chan, M_BROKER_WHO, f->id)))
+        return;
+    broker_who(l->desk, &hash, b);
+    (void)chan_commit(l->chan);
 }
 
 static void dock_frame(void *arg, struct chan *c, struct frame *f)
 {
-    if (f->type == M_DOCK_OPEN)
-        on_open(arg, f);
+    struct dock_link *l = arg;
+
+    if (f->type == M_DOCK_OPEN && !l->broker)
+        on_open(l, f);
+    else if (f->type == M_BROKER_OPEN && l->broker)
+        on_broker_open(l, f);
+    else if (f->type == M_BROKER_WHO && l->broker)
+        on_broker_who(l, f);
     else
-        log_error("the dock said %u, which it may not", f->type);
+        log_error("the %s said %u, which it may not", l->broker ? "broker" : "dock", f->type);
 }
 
 static void dock_gone(void *arg, struct chan *c)
 {
-    struct desk *d = arg;
+    struct dock_link *l = arg;
 
-    chan_free(&d->dock);
+    for (struct dock_link **at = &l->desk->docks; *at; at = &(*at)->next)
+        if (*at == l) {
+            *at = l->next;
+            break;
+        }
+    chan_free(&l->chan);
+    free(l);
 }
 
-void dock_peer(struct desk *d, int fd)
+void dock_peer(struct desk *d, bool broker, uint64_t instance, int fd)
 {
     static const struct chan_ops ops = {dock_frame, dock_gone};
+    struct dock_link *l = d->docks;
 
-    chan_free(&d->dock);
-    d->dock = chan_new(d->loop, fd, &ops, d);
+    while (l && (l->broker != broker || l->instance != instance))
+        l = l->next;
+    if (l)
+        dock_gone(l, l->chan);
+    if (!(l = calloc(1, sizeof(*l)))) {
+        close(fd);
+        return;
+    }
+    *l = (struct dock_link){.desk = d, .broker = broker, .instance = instance, .next = d->docks};
+    d->docks = l;
+    l->chan = chan_new(d->loop, fd, &ops, l);
+    if (!l->chan) {
+        d->docks = l->next;
+        free(l);
+    }
 }

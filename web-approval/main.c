@@ -41,6 +41,8 @@ static void config(void *arg, struct span key, struct span value)
         {"mode", d->mode, sizeof(d->mode)},
         {"dock_lanes", d->dock_lanes, sizeof(d->dock_lanes)},
         {"dock_mounts", d->dock_mounts, sizeof(d->dock_mounts)},
+        {"broker_lanes", d->broker_lanes, sizeof(d->broker_lanes)},
+        {"broker_image", d->broker_image, sizeof(d->broker_image)},
         {"boot", d->boot, sizeof(d->boot)},
     };
 
@@ -167,8 +169,8 @@ static void peer(void *arg, unsigned who, uint64_t instance, struct span info, i
         peer_keeper(d, fd);
         return;
     }
-    if (who == ROLE_DOCK) {
-        dock_peer(d, fd);
+    if (who == ROLE_DOCK || who == ROLE_BROKER) {
+        dock_peer(d, who == ROLE_BROKER, instance, fd);
         return;
     }
     if (who != ROLE_LEDGER) {

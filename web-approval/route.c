@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "web-approval/ask.h"
+#include "web-approval/broker/broker.h"
 #include "web-approval/dock.h"
 #include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
@@ -12,7 +13,8 @@ enum {
     BOTH = PLACE_PAGE | PLACE_CONTROL,
     OPEN = 4 /* without a session */,
     STREAMS = 8 /* its body is read by whoever takes it */,
-    KEYS = 32 /* by the dock with an API key alone */
+    KEYS = 32,  /* by the dock with an API key alone */
+    BROKER = 64 /* of those who speak as the dock does, by the broker alone */
 };
 
 static const struct route {
@@ -43,9 +45,13 @@ static const struct route {
     {"GET", "/api/v1/sandboxes/*/log", PLACE_CONTROL, api_started_log},
     {"POST", "/api/v1/sandboxes/start", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_start},
     {"POST", "/api/v1/sandboxes/*/exec", PLACE_CONTROL | PLACE_DOCK, api_started_exec},
-    {"GET", "/api/v1/sandboxes/*/commands", PLACE_CONTROL, api_started_commands},
-    {"POST", "/api/v1/sandboxes/*/attach", PLACE_CONTROL, api_started_attach},
-    {"POST", "/api/v1/sandboxes/*/signal", PLACE_CONTROL, api_started_signal},
+    {"GET", "/api/v1/sandboxes/*/commands", PLACE_CONTROL | PLACE_DOCK | BROKER, api_started_commands},
+    {"POST", "/api/v1/sandboxes/*/attach", PLACE_CONTROL | PLACE_DOCK | BROKER, api_started_attach},
+    {"POST", "/api/v1/sandboxes/*/signal", PLACE_CONTROL | PLACE_DOCK | BROKER, api_started_signal},
+    {"POST", "/api/v1/conversations/*/identity", PLACE_DOCK | BROKER, api_broker_identity},
+    {"DELETE", "/api/v1/conversations/*/identity", PLACE_DOCK | BROKER, api_broker_identity_end},
+    {"POST", "/api/v1/conversations/*/leases", PLACE_DOCK | BROKER, api_broker_lease},
+    {"GET", "/api/v1/conversations/*/runs", PLACE_DOCK | BROKER, api_broker_runs},
     {"POST", "/api/v1/streams/*/input", PLACE_CONTROL | PLACE_DOCK, api_started_input},
     {"POST", "/api/v1/streams/*/signal", PLACE_CONTROL | PLACE_DOCK, api_started_tell},
     {"POST", "/api/v1/sandboxes/*/access", PLACE_DOCK | KEYS, api_started_access},
@@ -166,7 +172,8 @@ static const struct route *find(struct exchange *x, bool *path_known)
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         const struct route *r = &routes[i];
         struct span arg;
-        if (!(r->where & x->place) || !path_is(x->head.path, r->path, &arg))
+        if (!(r->where & x->place) || (r->where & BROKER && x->place == PLACE_DOCK && !x->caller.broker) ||
+            !path_is(x->head.path, r->path, &arg))
             continue;
         *path_known = true;
         if (!span_eq(x->head.method, span_str(r->method)))

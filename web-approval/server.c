@@ -482,7 +482,7 @@ int server_adopt(struct server *s, int fd, const struct caller *who)
     if (!(c = client_new(&s->dock, fd)))
         return -1;
     c->caller = *who;
-    (void)snprintf(c->operator, sizeof(c->operator), "key %s", who->key);
+    (void)snprintf(c->operator, sizeof(c->operator), "%s%s", who->broker ? "broker" : "key ", who->key);
     return 0;
 }
 

@@ -6,7 +6,7 @@
 
 enum { TREE_MAX = 16 * 1024 };
 
-void loop_call_digest(struct span tool, struct span args, struct digest *out)
+void agent_call_digest(struct span tool, struct span args, struct digest *out)
 {
     struct digest_ctx *d = digest_begin();
     digest_add_field(d, tool);
@@ -14,7 +14,7 @@ void loop_call_digest(struct span tool, struct span args, struct digest *out)
     digest_end(d, out);
 }
 
-struct digest loop_batch(const struct loop *l)
+struct digest agent_batch(const struct agent *l)
 {
     struct digest out = {{0}};
     if (l->calls == 0)
@@ -26,10 +26,10 @@ struct digest loop_batch(const struct loop *l)
     return out;
 }
 
-void loop_save(const struct loop *l, struct dynbuf *out)
+void agent_save(const struct agent *l, struct dynbuf *out)
 {
     char hex[2 * DIGEST_BYTES + 1];
-    struct digest batch = loop_batch(l);
+    struct digest batch = agent_batch(l);
     struct jsonw w;
     hex_text(span_of(batch.b, DIGEST_BYTES), hex);
     jsonw_begin(&w, out);
@@ -41,7 +41,7 @@ void loop_save(const struct loop *l, struct dynbuf *out)
     jsonw_end_object(&w);
 }
 
-bool loop_load(struct loop *l, struct span kept)
+bool agent_load(struct agent *l, struct span kept)
 {
     struct arena a;
     uint64_t step;

@@ -16,19 +16,19 @@ static const struct state_row rows[LOOP_STATES] = {
     [LOOP_STOPPED] = {"stopped", 0},
 };
 
-const char *loop_state_name(enum loop_state s)
+const char *agent_state_name(enum loop_state s)
 {
     return rows[(unsigned)s < LOOP_STATES ? s : LOOP_NONE].name;
 }
 
-void loop_act(struct loop_actions *out, struct loop_action a)
+void agent_act(struct loop_actions *out, struct loop_action a)
 {
     if (out->n < LOOP_ACTIONS_MAX)
         out->a[out->n++] = a;
 }
 
 /* What may not be is a fault of ours: the worker lets go, and the next one begins anew from the store. */
-static bool enter(struct loop *l, enum loop_state to, struct loop_actions *out)
+static bool enter(struct agent *l, enum loop_state to, struct loop_actions *out)
 {
     bool may = state_may(STATE_KIND("turn", rows), 0, l->state, to);
     l->state = may ? to : LOOP_STOPPED;
@@ -37,14 +37,14 @@ static bool enter(struct loop *l, enum loop_state to, struct loop_actions *out)
     return may;
 }
 
-static void finish(struct loop *l, enum turn_end end, struct loop_actions *out)
+static void finish(struct agent *l, enum turn_end end, struct loop_actions *out)
 {
     if (enter(l, LOOP_ENDING, out))
-        loop_act(out, (struct loop_action){.what = DO_FINISH, .step = l->step, .turn = end});
+        agent_act(out, (struct loop_action){.what = DO_FINISH, .step = l->step, .turn = end});
 }
 
 /* Which budget is used up? */
-static enum turn_end spent(const struct loop *l, uint64_t now_ms)
+static enum turn_end spent(const struct agent *l, uint64_t now_ms)
 {
     const struct budget *b = &l->budget;
     if (l->used.steps >= b->steps)
@@ -58,26 +58,26 @@ static enum turn_end spent(const struct loop *l, uint64_t now_ms)
     return END_NONE;
 }
 
-static void next_step(struct loop *l, uint64_t now_ms, struct loop_actions *out)
+static void next_step(struct agent *l, uint64_t now_ms, struct loop_actions *out)
 {
     enum turn_end end = l->wanted ? l->wanted : spent(l, now_ms);
     l->calls = 0;
     if (end != END_NONE)
         finish(l, end, out);
     else if (enter(l, LOOP_BEGINNING, out))
-        loop_act(out, (struct loop_action){.what = DO_BEGIN, .step = l->step});
+        agent_act(out, (struct loop_action){.what = DO_BEGIN, .step = l->step});
 }
 
-static void settle_step(struct loop *l, struct loop_actions *out)
+static void settle_step(struct agent *l, struct loop_actions *out)
 {
     bool rewind = false;
     for (size_t i = 0; i < l->calls; i++)
         rewind |= l->call[i].end == CALL_UNKNOWN;
     if (enter(l, LOOP_SETTLING, out))
-        loop_act(out, (struct loop_action){.what = DO_CHECKPOINT, .step = l->step, .rewind = rewind});
+        agent_act(out, (struct loop_action){.what = DO_CHECKPOINT, .step = l->step, .rewind = rewind});
 }
 
-static void settle_if_all(struct loop *l, struct loop_actions *out)
+static void settle_if_all(struct agent *l, struct loop_actions *out)
 {
     for (size_t i = 0; i < l->calls; i++)
         if (l->call[i].at != AT_END)
@@ -87,9 +87,9 @@ static void settle_if_all(struct loop *l, struct loop_actions *out)
 
 /* The calls of this step are known: is there a reason to run none of them? It depends on what is written down alone,
  * so that who takes the turn over finds the same. */
-static void judge(struct loop *l)
+static void judge(struct agent *l)
 {
-    struct digest batch = loop_batch(l);
+    struct digest batch = agent_batch(l);
     struct used before = l->used;
     if (l->calls == 0)
         l->same = 0;
@@ -105,26 +105,26 @@ static void judge(struct loop *l)
 }
 
 /* Cancelled, or out of time. What runs is told to end and is settled; nothing more is begun. */
-static void stop(struct loop *l, enum turn_end end, struct loop_actions *out)
+static void stop(struct agent *l, enum turn_end end, struct loop_actions *out)
 {
     if (l->wanted == END_NONE)
         l->wanted = end;
     l->cut = true;
     if (l->state == LOOP_THINKING) {
-        loop_act(out, (struct loop_action){.what = DO_NOT_THINK, .step = l->step});
+        agent_act(out, (struct loop_action){.what = DO_NOT_THINK, .step = l->step});
         finish(l, l->wanted, out);
     }
     for (size_t i = 0; l->state == LOOP_ACTING && i < l->calls; i++)
         if (l->call[i].at == AT_RUN && !l->call[i].aborted) {
             l->call[i].aborted = true;
-            loop_act(out, (struct loop_action){.what = DO_ABORT, .step = l->step, .ord = i});
+            agent_act(out, (struct loop_action){.what = DO_ABORT, .step = l->step, .ord = i});
         }
 }
 
 /* --- begun ------------------------------------------------------------------------------ */
 
 /* Nobody else can send for this turn any more. */
-static void go_on(struct loop *l, bool planned, uint64_t now_ms, struct loop_actions *out)
+static void go_on(struct agent *l, bool planned, uint64_t now_ms, struct loop_actions *out)
 {
     if (!planned) {
         next_step(l, now_ms, out);
@@ -134,23 +134,23 @@ static void go_on(struct loop *l, bool planned, uint64_t now_ms, struct loop_act
         return;
     for (size_t i = 0; i < l->calls; i++)
         if (l->call[i].at != AT_END)
-            loop_ask(l, i, out);
+            agent_ask(l, i, out);
     settle_if_all(l, out);
 }
 
-void loop_begin(struct loop *l, const struct loop_found *f, struct loop_actions *out)
+void agent_begin(struct agent *l, const struct loop_found *f, struct loop_actions *out)
 {
     out->n = 0;
-    *l = (struct loop){.budget = f->budget,
-                       .used = f->used,
-                       .started_ms = f->started_ms,
-                       .step = f->settled + 1,
-                       .attempts = f->attempts,
-                       .planned = f->planned};
+    *l = (struct agent){.budget = f->budget,
+                        .used = f->used,
+                        .started_ms = f->started_ms,
+                        .step = f->settled + 1,
+                        .attempts = f->attempts,
+                        .planned = f->planned};
     for (size_t i = 0; f->planned && i < f->n && i < TURN_CALLS_MAX; i++)
         l->call[l->calls++] = (struct loop_call){
             .asked = f->asked[i], .at = f->end[i] != CALL_OPEN ? AT_END : AT_REST, .end = f->end[i]};
-    bool ours = loop_load(l, f->kept);
+    bool ours = agent_load(l, f->kept);
     if (f->planned)
         judge(l);
     if (f->planned && l->calls == 0)
@@ -163,7 +163,7 @@ void loop_begin(struct loop *l, const struct loop_found *f, struct loop_actions 
         stop(l, END_CANCELLED, out);
     if (f->epoch > 1) {
         if (enter(l, LOOP_REVOKING, out))
-            loop_act(out, (struct loop_action){.what = DO_REVOKE, .step = l->step});
+            agent_act(out, (struct loop_action){.what = DO_REVOKE, .step = l->step});
     } else {
         go_on(l, f->planned, f->now_ms, out);
     }
@@ -171,7 +171,7 @@ void loop_begin(struct loop *l, const struct loop_found *f, struct loop_actions 
 
 /* --- heard ------------------------------------------------------------------------------ */
 
-static bool begun(struct loop *l, const struct loop_event *e, struct loop_actions *out)
+static bool begun(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     l->attempts = e->attempts;
     if (l->wanted != END_NONE)
@@ -179,11 +179,11 @@ static bool begun(struct loop *l, const struct loop_event *e, struct loop_action
     else if (e->attempts > LOOP_ATTEMPTS_MAX)
         finish(l, END_MODEL, out);
     else if (enter(l, LOOP_THINKING, out))
-        loop_act(out, (struct loop_action){.what = DO_THINK, .step = l->step});
+        agent_act(out, (struct loop_action){.what = DO_THINK, .step = l->step});
     return true;
 }
 
-static bool answered(struct loop *l, const struct loop_event *e, struct loop_actions *out)
+static bool answered(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     if (e->n > TURN_CALLS_MAX) {
         finish(l, END_BAD_MODEL, out);
@@ -198,20 +198,20 @@ static bool answered(struct loop *l, const struct loop_event *e, struct loop_act
         l->wanted = END_COMPLETED;
     judge(l);
     if (enter(l, LOOP_PLANNING, out))
-        loop_act(out, (struct loop_action){.what = DO_PLAN, .step = l->step, .n = l->calls});
+        agent_act(out, (struct loop_action){.what = DO_PLAN, .step = l->step, .n = l->calls});
     return true;
 }
 
-static bool no_answer(struct loop *l, const struct loop_event *e, struct loop_actions *out)
+static bool no_answer(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     if (!e->retry || l->attempts >= LOOP_ATTEMPTS_MAX)
         finish(l, END_MODEL, out);
     else if (enter(l, LOOP_STOPPED, out))
-        loop_act(out, (struct loop_action){.what = DO_GIVE_BACK, .step = l->step, .after_ms = e->after_ms});
+        agent_act(out, (struct loop_action){.what = DO_GIVE_BACK, .step = l->step, .after_ms = e->after_ms});
     return true;
 }
 
-static bool written(struct loop *l, struct loop_actions *out)
+static bool written(struct agent *l, struct loop_actions *out)
 {
     if (l->calls == 0) {
         settle_step(l, out);
@@ -219,25 +219,25 @@ static bool written(struct loop *l, struct loop_actions *out)
     }
     if (enter(l, LOOP_ACTING, out))
         for (size_t i = 0; i < l->calls; i++)
-            loop_run(l, i, out);
+            agent_run(l, i, out);
     return true;
 }
 
 /* Of a call: is it one that waits for this? */
-static bool of_call(struct loop *l, const struct loop_event *e, struct loop_actions *out)
+static bool of_call(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     if (e->ord >= l->calls)
         return false;
     struct loop_call *c = &l->call[e->ord];
     if (e->heard == HEARD_DONE && c->at == AT_RUN) {
         if (e->end == CALL_DONE || e->end == CALL_ERROR)
-            loop_settle(l, e->ord, e->end, out);
+            agent_settle(l, e->ord, e->end, out);
         else
-            loop_ask(l, e->ord, out); /* it was cut off: whether it had left, others know */
+            agent_ask(l, e->ord, out); /* it was cut off: whether it had left, others know */
         return true;
     }
     if ((e->heard == HEARD_KNOWN && c->at == AT_ASKED) || (e->heard == HEARD_LOOKED && c->at == AT_LOOKED)) {
-        loop_known(l, e, out);
+        agent_known(l, e, out);
         return true;
     }
     if (e->heard == HEARD_SETTLED && c->at == AT_SETTLING) {
@@ -248,9 +248,9 @@ static bool of_call(struct loop *l, const struct loop_event *e, struct loop_acti
     return false;
 }
 
-static bool step_over(struct loop *l, const struct loop_event *e, struct loop_actions *out)
+static bool step_over(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
-    l->last = loop_batch(l);
+    l->last = agent_batch(l);
     l->used.steps++;
     l->step++;
     l->attempts = 0;
@@ -259,7 +259,7 @@ static bool step_over(struct loop *l, const struct loop_event *e, struct loop_ac
 }
 
 /* What may come at any time. */
-static bool any_time(struct loop *l, const struct loop_event *e, struct loop_actions *out)
+static bool any_time(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     const struct budget *b = &l->budget;
     if (l->state == LOOP_OVER || l->state == LOOP_STOPPED || l->state == LOOP_NONE)
@@ -273,7 +273,7 @@ static bool any_time(struct loop *l, const struct loop_event *e, struct loop_act
     return true;
 }
 
-bool loop_hear(struct loop *l, const struct loop_event *e, struct loop_actions *out)
+bool agent_hear(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     out->n = 0;
     if (e->heard >= HEARD_CANCEL)

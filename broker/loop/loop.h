@@ -56,7 +56,7 @@ enum loop_heard {
     HEARD_FAILED  /* the store failed, or something else that only a new beginning mends */
 };
 
-/* A call that the model asked for: what it does, and what it is (loop_call_digest). */
+/* A call that the model asked for: what it does, and what it is (agent_call_digest). */
 struct loop_asked {
     enum call_class class;
     struct digest what;
@@ -87,7 +87,7 @@ enum loop_do {
     DO_ASK,        /* ord: the gateway's record, or the warden: HEARD_KNOWN */
     DO_LOOK,       /* ord: whether it happened, in what it changes: HEARD_LOOKED */
     DO_SETTLE,     /* ord, as end: HEARD_SETTLED */
-    DO_CHECKPOINT, /* step, with what loop_save keeps: HEARD_STEP. rewind: the history goes back to before the batch,
+    DO_CHECKPOINT, /* step, with what agent_save keeps: HEARD_STEP. rewind: the history goes back to before the batch,
                       with the results that came and what is not known said */
     DO_FINISH,     /* turn: HEARD_ENDED */
     DO_GIVE_BACK   /* after_ms: the turn to the queue */
@@ -114,7 +114,7 @@ struct loop_call {
     bool looked, aborted;
 };
 
-struct loop {
+struct agent {
     enum loop_state state;
     struct budget budget;
     struct used used;
@@ -140,13 +140,13 @@ struct loop_found {
 };
 
 /* Begins; out is what to do first. */
-void loop_begin(struct loop *l, const struct loop_found *f, struct loop_actions *out);
+void agent_begin(struct agent *l, const struct loop_found *f, struct loop_actions *out);
 /* False: it did not wait for this; nothing is changed, and nothing is to do. */
-bool loop_hear(struct loop *l, const struct loop_event *e, struct loop_actions *out) MUSTCHECK;
+bool agent_hear(struct agent *l, const struct loop_event *e, struct loop_actions *out) MUSTCHECK;
 /* What the checkpoint of the step that is being settled keeps. */
-void loop_save(const struct loop *l, struct dynbuf *out);
-void loop_call_digest(struct span tool, struct span args, struct digest *out);
+void agent_save(const struct agent *l, struct dynbuf *out);
+void agent_call_digest(struct span tool, struct span args, struct digest *out);
 /* "revoking" ... */
-const char *loop_state_name(enum loop_state s);
+const char *agent_state_name(enum loop_state s);
 
 #endif

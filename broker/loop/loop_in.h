@@ -5,15 +5,15 @@
 #include "broker/loop/loop.h"
 
 /* One more action; never more than there is room for, since each call has at most one at a time. */
-void loop_act(struct loop_actions *out, struct loop_action a);
+void agent_act(struct loop_actions *out, struct loop_action a);
 /* What is known of a call, and so what is done. */
-void loop_known(struct loop *l, const struct loop_event *e, struct loop_actions *out);
-void loop_run(struct loop *l, uint64_t ord, struct loop_actions *out);
-void loop_ask(struct loop *l, uint64_t ord, struct loop_actions *out);
-void loop_settle(struct loop *l, uint64_t ord, enum call_end end, struct loop_actions *out);
+void agent_known(struct agent *l, const struct loop_event *e, struct loop_actions *out);
+void agent_run(struct agent *l, uint64_t ord, struct loop_actions *out);
+void agent_ask(struct agent *l, uint64_t ord, struct loop_actions *out);
+void agent_settle(struct agent *l, uint64_t ord, enum call_end end, struct loop_actions *out);
 /* Of a checkpoint; false: it is none of ours. */
-bool loop_load(struct loop *l, struct span kept) MUSTCHECK;
+bool agent_load(struct agent *l, struct span kept) MUSTCHECK;
 /* What all calls of the step are together; all zero: none. */
-struct digest loop_batch(const struct loop *l);
+struct digest agent_batch(const struct agent *l);
 
 #endif

@@ -2,53 +2,53 @@
  * else. */
 #include "broker/loop/loop_in.h"
 
-void loop_run(struct loop *l, uint64_t ord, struct loop_actions *out)
+void agent_run(struct agent *l, uint64_t ord, struct loop_actions *out)
 {
     struct loop_call *c = &l->call[ord];
     if (l->cut || c->runs >= LOOP_RUNS_MAX) { /* nothing of it has left: whoever comes here knows that */
-        loop_settle(l, ord, CALL_NOT_RUN, out);
+        agent_settle(l, ord, CALL_NOT_RUN, out);
         return;
     }
     c->at = AT_RUN;
     c->runs++;
-    loop_act(out, (struct loop_action){.what = DO_RUN, .step = l->step, .ord = ord});
+    agent_act(out, (struct loop_action){.what = DO_RUN, .step = l->step, .ord = ord});
 }
 
-void loop_ask(struct loop *l, uint64_t ord, struct loop_actions *out)
+void agent_ask(struct agent *l, uint64_t ord, struct loop_actions *out)
 {
     l->call[ord].at = AT_ASKED;
-    loop_act(out, (struct loop_action){.what = DO_ASK, .step = l->step, .ord = ord});
+    agent_act(out, (struct loop_action){.what = DO_ASK, .step = l->step, .ord = ord});
 }
 
-void loop_settle(struct loop *l, uint64_t ord, enum call_end end, struct loop_actions *out)
+void agent_settle(struct agent *l, uint64_t ord, enum call_end end, struct loop_actions *out)
 {
     l->call[ord].at = AT_SETTLING;
     l->call[ord].end = end;
-    loop_act(out, (struct loop_action){.what = DO_SETTLE, .step = l->step, .ord = ord, .end = end});
+    agent_act(out, (struct loop_action){.what = DO_SETTLE, .step = l->step, .ord = ord, .end = end});
 }
 
 /* It may have happened. */
-static void doubtful(struct loop *l, uint64_t ord, struct loop_actions *out)
+static void doubtful(struct agent *l, uint64_t ord, struct loop_actions *out)
 {
     struct loop_call *c = &l->call[ord];
     bool again = !l->cut && c->runs < LOOP_RUNS_MAX;
     if (again && (c->asked.class == CALL_READ || c->asked.class == CALL_IDEMPOTENT)) {
-        loop_run(l, ord, out);
+        agent_run(l, ord, out);
     } else if (c->asked.class == CALL_RECONCILABLE && !c->looked) {
         c->at = AT_LOOKED;
         c->looked = true;
-        loop_act(out, (struct loop_action){.what = DO_LOOK, .step = l->step, .ord = ord});
+        agent_act(out, (struct loop_action){.what = DO_LOOK, .step = l->step, .ord = ord});
     } else {
-        loop_settle(l, ord, CALL_UNKNOWN, out);
+        agent_settle(l, ord, CALL_UNKNOWN, out);
     }
 }
 
-void loop_known(struct loop *l, const struct loop_event *e, struct loop_actions *out)
+void agent_known(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     bool waits = e->heard == HEARD_KNOWN;
     switch (e->known) {
-    case KNOWN_NOT_SENT: loop_run(l, e->ord, out); break;
-    case KNOWN_ANSWERED: loop_settle(l, e->ord, e->end == CALL_DONE ? CALL_DONE : CALL_ERROR, out); break;
+    case KNOWN_NOT_SENT: agent_run(l, e->ord, out); break;
+    case KNOWN_ANSWERED: agent_settle(l, e->ord, e->end == CALL_DONE ? CALL_DONE : CALL_ERROR, out); break;
     case KNOWN_GOING:
         if (!waits) {
             doubtful(l, e->ord, out);
@@ -56,9 +56,9 @@ void loop_known(struct loop *l, const struct loop_event *e, struct loop_actions 
         }
         l->call[e->ord].at = AT_RUN;
         l->call[e->ord].aborted = l->cut;
-        loop_act(out, (struct loop_action){.what = DO_WAIT, .step = l->step, .ord = e->ord});
+        agent_act(out, (struct loop_action){.what = DO_WAIT, .step = l->step, .ord = e->ord});
         if (l->cut)
-            loop_act(out, (struct loop_action){.what = DO_ABORT, .step = l->step, .ord = e->ord});
+            agent_act(out, (struct loop_action){.what = DO_ABORT, .step = l->step, .ord = e->ord});
         break;
     case KNOWN_SENT:
     case KNOWN_NOTHING:

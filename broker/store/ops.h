@@ -12,6 +12,7 @@ struct bstore_ops {
     const char *(*why)(struct bstore *s);
     enum bstore_result (*chat)(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
     enum bstore_result (*claim)(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
+    enum bstore_result (*ended)(struct bstore *s, const struct id *worker);
     enum bstore_result (*extend)(struct bstore *s, const struct claim *c, bool *cancelled);
     enum bstore_result (*release)(struct bstore *s, const struct claim *c, uint64_t after_ms);
     enum bstore_result (*load)(struct bstore *s, const struct claim *c, struct arena *a, struct bstore_turn *out);
@@ -35,6 +36,11 @@ struct bstore_ops {
                                  uint64_t after, struct arena *a, struct bstore_log *out);
     enum bstore_result (*messages)(struct bstore *s, struct span tenant, const struct id *conversation,
                                    uint64_t after, struct arena *a, struct bstore_messages *out);
+    enum bstore_result (*conversations)(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
+                                        struct bstore_conversations *out);
+    enum bstore_result (*fork)(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
+                               struct id *out);
+    uint64_t (*pulse)(struct bstore *s);
     enum bstore_result (*sweep)(struct bstore *s);
 };
 
@@ -42,6 +48,9 @@ static inline struct span claim_tenant(const struct claim *c)
 {
     return span_of(c->tenant, c->tenant_n);
 }
+
+/* The role of a message that has nothing but results of the calls in the one before it. */
+#define BSTORE_RESULTS SPAN("results")
 
 /* The event of a turn that is over: its type, and its body in text (BSTORE_END_TEXT_MAX bytes). */
 struct bstore_event bstore_end_event(const struct id *turn, enum turn_end end, struct span why, char *text);

@@ -112,6 +112,11 @@ enum bstore_result bstore_claim(struct bstore *s, const struct id *worker, uint6
     return ms == 0 || ms > BSTORE_CLAIM_MAX ? BS_FULL : s->ops->claim(s, worker, ms, out);
 }
 
+enum bstore_result bstore_ended(struct bstore *s, const struct id *worker)
+{
+    return s->ops->ended(s, worker);
+}
+
 enum bstore_result bstore_extend(struct bstore *s, const struct claim *c)
 {
     bool cancelled;
@@ -223,6 +228,25 @@ enum bstore_result bstore_messages(struct bstore *s, struct span tenant, const s
 {
     *out = (struct bstore_messages){.n = 0};
     return named(tenant) ? s->ops->messages(s, tenant, conversation, after, a, out) : BS_NONE;
+}
+
+enum bstore_result bstore_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
+                                        struct bstore_conversations *out)
+{
+    *out = (struct bstore_conversations){.n = 0};
+    return named(tenant) ? s->ops->conversations(s, tenant, after, a, out) : BS_NONE;
+}
+
+enum bstore_result bstore_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
+                               struct id *out)
+{
+    *out = (struct id){{0}};
+    return named(tenant) ? s->ops->fork(s, tenant, conversation, messages, out) : BS_NONE;
+}
+
+uint64_t bstore_pulse(struct bstore *s)
+{
+    return s->ops->pulse(s);
 }
 
 enum bstore_result bstore_sweep(struct bstore *s)

@@ -3,12 +3,12 @@
 #ifndef BROKER_STORE_STORE_H
 #define BROKER_STORE_STORE_H
 
+#include "broker/store/records.h"
 #include "broker/turn.h"
 #include "common/arena.h"
 #include "common/err.h"
 
 enum {
-    BSTORE_NAME_MAX = 128,              /* bytes of a tenant, a tool, a kind, a role, a type */
     BSTORE_KEY_MAX = 255,               /* of an idempotency key of POST /chat */
     BSTORE_BODY_MAX = 1024 * 1024,      /* of a message, an answer, arguments, a result, each part of a checkpoint */
     BSTORE_REF_MAX = 1024,              /* of what names something that lies elsewhere */
@@ -40,111 +40,9 @@ enum bstore_result {
     BS_LOST      /* the log has nothing there any more: begin again from its state */
 };
 
-/* A worker's right to change a turn, until its time is over. */
-struct claim {
-    char tenant[BSTORE_NAME_MAX + 1]; /* as bytes: tenant_n of them */
-    size_t tenant_n;
-    struct id turn, conversation, worker;
-    uint64_t epoch;
-};
-
-struct bstore_chat {
-    struct span tenant, key; /* key: empty, none */
-    struct digest request;   /* what the key stands for */
-    struct id conversation;  /* none: a new one */
-    struct span body;        /* the person's message, JSON */
-    struct budget budget;
-};
-struct bstore_chatted {
-    struct id conversation, turn;
-    uint64_t log_epoch, log_seq; /* of the last event before the turn's own */
-};
-
-struct bstore_event {
-    struct span type, body; /* body: JSON */
-};
-struct bstore_message {
-    struct span role, body;
-};
-struct bstore_call {
-    struct span tool, args;
-    enum call_class class;
-};
-/* The answer of the model that a step got, with the calls in it. */
-struct bstore_plan {
-    struct span answer;
-    struct used used; /* for it; steps is not looked at */
-    const struct bstore_call *call;
-    size_t n; /* at most TURN_CALLS_MAX */
-};
-struct bstore_settled {
-    enum call_end end;
-    struct span result, effect; /* effect: how the gateway's record calls it, or empty */
-};
-/* What a turn goes on from. */
-struct bstore_checkpoint {
-    struct span message_state, filesystem_state_ref, execution_state, effect_log;
-};
-struct bstore_settle {
-    struct bstore_checkpoint checkpoint;
-    struct span phase; /* coding, building, deploying, completed; empty: as it was */
-    const struct bstore_message *message;
-    size_t messages;
-    const struct bstore_event *event;
-    size_t events;
-};
-
-struct bstore_found_call {
-    struct bstore_call call;
-    struct digest key;
-    struct bstore_settled settled; /* CALL_OPEN: not yet */
-};
-/* A turn as it was left. */
-struct bstore_turn {
-    uint64_t now_ms, started_ms, lost;
-    bool cancelled;
-    struct budget budget;
-    struct used used;
-    uint64_t settled; /* the number of the last settled step; 0: none */
-    struct bstore_checkpoint checkpoint;
-    uint64_t open; /* the number of a step that is not settled; 0: none */
-    uint64_t attempts;
-    bool planned;
-    struct span answer;
-    struct bstore_found_call *call;
-    size_t calls;
-};
-
-struct bstore_read_event {
-    uint64_t seq, turn_epoch;
-    struct id turn;
-    struct span type, body;
-};
-struct bstore_log {
-    uint64_t epoch, first, next; /* seqs first .. next - 1 are there */
-    struct bstore_read_event *event;
-    size_t n;
-    bool busy; /* a turn of it has not ended */
-};
-struct bstore_read_message {
-    uint64_t seq;
-    struct id turn;
-    struct span role, body;
-};
-struct bstore_messages {
-    struct bstore_read_message *message;
-    size_t n;
-};
-struct bstore_turn_row {
-    struct id conversation;
-    struct span state; /* queued, running, done, aside */
-    enum turn_end end;
-    struct span why;
-    struct used used;
-};
-
 struct bstore {
     const struct bstore_ops *ops;
+    uint64_t share; /* so many turns of one tenant run at once, whatever else waits; 0: any number */
 };
 
 /* Who opens a store closes it here; *s is NULL after. */
@@ -155,8 +53,11 @@ const char *bstore_why(struct bstore *s);
 #define BSTORE_CALL enum bstore_result MUSTCHECK
 /* A message of a person: a turn of it on the queue. BS_AGAIN: the key had the same request. */
 BSTORE_CALL bstore_chat(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
-/* The next turn that may run, for ms; BS_NONE: there is none now. */
+/* The next turn that may run, for ms; BS_NONE: there is none now. One of a tenant that has its share of turns running
+ * waits, so that somebody else's does not. */
 BSTORE_CALL bstore_claim(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
+/* The process that was this worker has ended for certain: its claims are over now, as if their time were. */
+BSTORE_CALL bstore_ended(struct bstore *s, const struct id *worker);
 BSTORE_CALL bstore_extend(struct bstore *s, const struct claim *c);
 /* Give it back, for somebody to take in so many ms: no worker was lost. */
 BSTORE_CALL bstore_release(struct bstore *s, const struct claim *c, uint64_t after_ms);
@@ -189,6 +90,16 @@ BSTORE_CALL bstore_events(struct bstore *s, struct span tenant, const struct id 
                           uint64_t after, struct arena *a, struct bstore_log *out);
 BSTORE_CALL bstore_messages(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                             struct arena *a, struct bstore_messages *out);
+/* Those of a tenant, by their ids, from the one after `after` (none: from the first). */
+BSTORE_CALL bstore_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
+                                 struct bstore_conversations *out);
+/* A new conversation that begins with the first so many messages of this one. BS_CONFLICT: calls would be cut from
+ * their results there, or it has not so many. */
+BSTORE_CALL bstore_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
+                        struct id *out);
+/* Another number when somebody else has changed something since it was asked last; of what is done through s itself
+ * it need not tell. A hint that costs next to nothing: who misses one looks again a little later. */
+uint64_t bstore_pulse(struct bstore *s);
 /* Forget keys that are old. */
 BSTORE_CALL bstore_sweep(struct bstore *s);
 

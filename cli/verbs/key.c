@@ -1,4 +1,4 @@
-/* countersign key create|list|rm: who may speak to the sandbox API */
+/* countersign key create|list|rm: who may speak to the sandbox API, and to the broker */
 #include <stdio.h>
 
 #include "cli/table.h"
@@ -6,7 +6,7 @@
 
 enum { BODY_ROOM = 4096, NAME_MOST = 40 };
 
-static int make(struct gateway_call *g, const char *name, const char *tenant)
+static int make(struct gateway_call *g, const struct cli_call *c, const char *name, const char *tenant)
 {
     struct dynbuf body;
     struct jsonw w;
@@ -17,6 +17,10 @@ static int make(struct gateway_call *g, const char *name, const char *tenant)
     jsonw_kv(&w, "name", span_str(name));
     if (tenant)
         jsonw_kv(&w, "tenant", span_str(tenant));
+    if (cli_flag(c, "broker"))
+        jsonw_kv_bool(&w, "broker", true);
+    if (cli_flag(c, "read-only"))
+        jsonw_kv_raw(&w, "scopes", SPAN("[\"read\"]"));
     jsonw_end_object(&w);
     int rc = dynbuf_ok(&body) ? verb_ask(g, "POST", "/api/v1/keys", dynbuf_span(&body), 201)
                               : verb_fail(CLI_USAGE, "the name or tenant is too long");
@@ -39,7 +43,7 @@ int key_create(const struct cli_call *c)
     int rc = verb_begin(&g, c);
 
     if (rc == CLI_OK)
-        rc = make(&g, c->word[0], cli_value(c, "tenant"));
+        rc = make(&g, c, c->word[0], cli_value(c, "tenant"));
     if (rc == CLI_OK && c->json)
         verb_print_answer(&g);
     else if (rc == CLI_OK)
@@ -55,10 +59,11 @@ static void print_keys(const struct gateway_call *g)
     struct table t;
     char when[32];
 
-    table_begin(&t, "NAME\tTENANT\tSINCE");
+    table_begin(&t, "NAME\tTENANT\tFOR\tSINCE");
     for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
         table_text(&t, member_text(r, "name"));
         table_text(&t, member_text(r, "tenant"));
+        table_text(&t, member_text(r, "for"));
         table_cell(&t, "%s", time_text(member_u64(r, "created_ms"), when));
         table_row(&t);
     }

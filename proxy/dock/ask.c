@@ -1,6 +1,6 @@
 #include "proxy/dock/ask.h"
 
-#include "proxy/dock/errand.h"
+#include "proxy/errand/errand.h"
 
 struct asking {
     struct call *x;
@@ -73,7 +73,7 @@ void ask_desk(struct call *x, const char *method, struct span target, struct spa
 
     if (a)
         *a = (struct asking){x, fn};
-    x->errand = a && target.p ? errand_new(x->dock, &ask, heard, a) : NULL;
+    x->errand = a && target.p ? errand_new(&x->dock->errands, &ask, heard, a) : NULL;
     if (!x->errand)
         reply_no(x, 503, "the gateway cannot be asked at the moment; try again");
 }

@@ -1,10 +1,10 @@
 /* The dock: E2B's sandbox API on a listener of its own. It holds nothing but connections and which commands it has
  * begun: whose a token is, which sandboxes there are and what is done in them, it asks the desk, over streams that
- * are opened with the token that its caller has shown (errand.h).
+ * are opened with the token that its caller has shown (proxy/errand/errand.h).
  *
  *   door.c      bytes of a caller <-> one struct call at a time
  *   routes.c    which handler, and what a caller must bring
- *   errand.c    one request to the desk
+ *   proxy/errand one request to the desk
  *   control.c   sandboxes · snapshots/ and forks · files.c, entries.c, watch.c their files · commands/ what runs in
  *               them */
 #ifndef PROXY_DOCK_DOCK_H
@@ -14,6 +14,7 @@
 #include "common/http/http.h"
 #include "common/id.h"
 #include "common/json/json.h"
+#include "proxy/errand/errand.h"
 
 struct chan;
 struct client;
@@ -25,9 +26,9 @@ struct signed_token;
 struct watcher;
 
 enum {
-    DOCK_CLIENTS = 512,          /* connections of callers; past them whoever holds most loses one */
-    DOCK_BODY_MAX = 1024 * 1024, /* of a request that is read whole */
-    DOCK_ANSWER_MAX = 8 * 1024 * 1024,
+    DOCK_CLIENTS = 512,              /* connections of callers; past them whoever holds most loses one */
+    DOCK_BODY_MAX = ERRAND_BODY_MAX, /* of a request that is read whole */
+    DOCK_ANSWER_MAX = ERRAND_ANSWER_MAX,
     DOCK_ARENA_MAX = 32 * 1024 * 1024,
     DOCK_UNREAD_MAX = 256 * 1024, /* bytes of a caller that nobody takes yet */
     DOCK_REQUEST_MS = 30 * 1000,
@@ -86,11 +87,7 @@ struct call {
 
 struct dock {
     struct loop *loop;
-    struct chan *desk;
-    struct errand *errands;
-    bool waking; /* some of them go on at the end of this turn */
-    size_t nerrands;
-    uint64_t last_errand;
+    struct errands errands; /* what the desk is asked */
     struct client *clients;
     size_t nclients;
     struct proc *procs;

@@ -10,7 +10,7 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "proxy/dock/dock.h"
-#include "proxy/dock/errand.h"
+#include "proxy/errand/errand.h"
 #include "proxy/dock/access/signed.h"
 
 enum { ACCEPTS = 16, PIECE = 64 * 1024, TICK_MS = 5000 };

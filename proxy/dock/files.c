@@ -1,6 +1,6 @@
 /* Contents of files: envd's /files, as streams both ways, no faster than either side takes them. */
 #include "proxy/dock/ask.h"
-#include "proxy/dock/errand.h"
+#include "proxy/errand/errand.h"
 #include "proxy/dock/parse/form.h"
 #include "proxy/dock/paths.h"
 #include "proxy/dock/routes.h"
@@ -33,7 +33,7 @@ static struct errand *stream_ask(struct call *x, const char *method, struct span
     const struct errand_ask ask = {
         .token = &x->token, .box = x->arg, .method = method, .target = target, .upload = upload, .whole = upload};
 
-    x->errand = target.p ? errand_new(x->dock, &ask, fn, x) : NULL;
+    x->errand = target.p ? errand_new(&x->dock->errands, &ask, fn, x) : NULL;
     if (!x->errand)
         reply_no(x, 503, "the gateway cannot be asked at the moment; try again");
     return x->errand;

@@ -6,20 +6,22 @@
 #include "common/net/chan.h"
 #include "common/net/loop.h"
 #include "common/role/role.h"
-#include "proxy/dock/errand.h"
+#include "proxy/dock/dock.h"
 #include "proxy/msgs.h"
 
 static void desk_frame(void *arg, struct chan *c, struct frame *f)
 {
-    errand_frame(arg, f);
+    struct dock *d = arg;
+
+    errand_frame(&d->errands, f);
 }
 
 static void desk_gone(void *arg, struct chan *c)
 {
     struct dock *d = arg;
 
-    chan_free(&d->desk);
-    errands_lost(d);
+    chan_free(&d->errands.desk);
+    errands_lost(&d->errands);
 }
 
 static void peer(void *arg, unsigned role, uint64_t instance, struct span info, int fd)
@@ -31,9 +33,9 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
         close(fd);
         return;
     }
-    if (d->desk)
-        desk_gone(d, d->desk);
-    d->desk = chan_new(d->loop, fd, &ops, d);
+    if (d->errands.desk)
+        desk_gone(d, d->errands.desk);
+    d->errands.desk = chan_new(d->loop, fd, &ops, d);
 }
 
 /* The only one there is: the listener. */
@@ -62,6 +64,7 @@ int main(void)
     dock.loop = loop_new();
     if (!dock.loop)
         return 1;
+    dock.errands = (struct errands){.loop = dock.loop, .most = DOCK_ERRANDS};
     struct role *r = role_start("dock", dock.loop, &ops, &dock);
     role_confine(r, &wall);
     role_ready(r);

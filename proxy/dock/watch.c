@@ -6,7 +6,7 @@
 
 #include "common/net/loop.h"
 #include "proxy/dock/ask.h"
-#include "proxy/dock/errand.h"
+#include "proxy/errand/errand.h"
 #include "proxy/dock/parse/changes.h"
 #include "proxy/dock/paths.h"
 #include "proxy/dock/routes.h"
@@ -307,7 +307,7 @@ static void watch_now(struct call *x, unsigned status, struct span body)
         id_text(&id, w->id);
     w->until_ms = loop_now(x->dock->loop) + g->timeout_s * 1000;
     ask.target = target_of(x, g->path, g->deep, g->timeout_s);
-    w->errand = ask.target.p && (w->id[0] != '\0') == g->asked ? errand_new(x->dock, &ask, event, w) : NULL;
+    w->errand = ask.target.p && (w->id[0] != '\0') == g->asked ? errand_new(&x->dock->errands, &ask, event, w) : NULL;
     if (!w->errand)
         over(w, 503, SPAN("the gateway cannot be asked at the moment; try again"));
 }

@@ -102,17 +102,18 @@ static int folders(struct parent *p, struct err *e)
     const char *state = p->config->state_dir;
     int base = p->uid_base;
     int keeper = base ? base + ROLE_KEEPER : -1, ledger = base ? base + ROLE_LEDGER : -1;
-    int store = base ? base + STORE_USER : -1;
+    int store = base ? base + STORE_USER : -1, broker = base ? base + ROLE_BROKER : -1;
     char path[CONFIG_PATH + 32];
     struct stat st;
     snprintf(path, sizeof(path), "%s/keeper", state);
     p->new_state = lstat(path, &st) != 0 && errno == ENOENT;
     make_parents(state);
     if (was_anothers(state, "keeper", keeper, e) != 0 || was_anothers(state, "store", ledger, e) != 0 ||
-        was_anothers(state, "checkpoints", store, e) != 0 ||
+        was_anothers(state, "checkpoints", store, e) != 0 || was_anothers(state, "broker", broker, e) != 0 ||
         make_dir(state, "", base ? 0711 : 0700, -1, -1, e) != 0 ||
         make_dir(state, "keeper", 0700, keeper, keeper, e) != 0 ||
         make_dir(state, "store", 0750, ledger, ledger, e) != 0 ||
+        (p->config->broker.models[0] != '\0' && make_dir(state, "broker", 0700, broker, broker, e) != 0) ||
         make_dir(state, "checkpoints", 0700, store, store, e) != 0 || make_dir(state, "run", 0700, -1, -1, e) != 0)
         return -1;
     p->keeper_dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -140,7 +141,7 @@ static int only_one(struct parent *p, struct err *e)
  * that nobody looks after. Only the holder of the lock may say so. */
 void parent_sweep(struct parent *p)
 {
-    static const char *const own[] = {"control.sock", "keeper.sock"};
+    static const char *const own[] = {"control.sock", "keeper.sock", "broker.sock"};
     const char *state = p->config->state_dir;
     char path[CONFIG_PATH + 300];
     struct dirent *d;

@@ -50,6 +50,10 @@ static void announce(struct parent *p)
     for (size_t i = 0; i < p->nlisteners && !p->quiet; i++)
         if (p->listeners[i].kind == LISTEN_DOCK)
             printf("e2b      http://%s  (key: countersign key create)\n", p->listeners[i].path);
+    for (size_t i = 0; i < p->nlisteners && !p->quiet; i++)
+        if (p->listeners[i].kind == LISTEN_BROKER)
+            printf("broker   http://%s  (key: countersign key create --broker; here: countersign chat)\n",
+                   p->listeners[i].path);
     if (!p->quiet)
         printf("control  %s/control.sock\ncountersign is up; Ctrl-C ends it\n", p->config->state_dir);
     fflush(stdout);
@@ -192,6 +196,22 @@ static bool may_say(enum role_id r, uint16_t type)
     }
 }
 
+void parent_give_ca(struct parent *p, struct child *broker)
+{
+    if (p->ca.n > 0 && broker->chan != NULL)
+        (void)chan_send(broker->chan, M_BROKER_CA, 0, dynbuf_span(&p->ca));
+}
+
+static void keep_ca(struct parent *p, struct span pem)
+{
+    dynbuf_reset(&p->ca);
+    if (dynbuf_add(&p->ca, pem) != 0)
+        return;
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        if (c->role == ROLE_BROKER)
+            parent_give_ca(p, c);
+}
+
 static void on_signin(struct parent *p, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -246,6 +266,8 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_CA: {
         struct msg_in m = msg_in(f->payload);
         struct span pem = msg_get_span(&m, 16 * 1024);
+        if (msg_end(&m) == 0)
+            keep_ca(p, pem);
         if (msg_end(&m) != 0 || parent_write_public(p, pem) != 0)
             log_error("cannot write the CA certificate below %s", p->config->state_dir);
         break;

@@ -15,7 +15,7 @@ static const struct {
     {ROLE_KEEPER, ROLE_CARRIER}, {ROLE_KEEPER, ROLE_LEDGER},  {ROLE_CARRIER, ROLE_RESOLVER},
     {ROLE_DESK, ROLE_LEDGER},    {ROLE_KEEPER, ROLE_FETCHER}, {ROLE_FETCHER, ROLE_RESOLVER},
     {ROLE_DESK, ROLE_WARDEN},    {ROLE_WARDEN, ROLE_LEDGER},  {ROLE_DOCK, ROLE_DESK},
-    {ROLE_DESK, ROLE_KEEPER},
+    {ROLE_BROKER, ROLE_DESK},    {ROLE_DESK, ROLE_KEEPER},
 };
 
 static void introduce(struct child *to, const struct child *peer, int fd, uint64_t link)
@@ -76,7 +76,7 @@ void parent_link_lost(struct parent *p, struct child *c, struct frame *f)
     struct child *o = parent_child(p, (enum role_id)role, instance);
     if (msg_end(&m) != 0 || role >= ROLE_COUNT || o == NULL)
         return;
-    if (o->role == ROLE_FRONT)
+    if (o->role == ROLE_FRONT || o->role == ROLE_BROKER) /* of which there are many */
         o->broken[c->role] = link;
     else
         c->broken[o->role] = link;

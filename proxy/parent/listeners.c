@@ -138,7 +138,10 @@ int parent_bind(struct parent *p, struct err *e)
     if (desk_files_ok(c, e) != 0 || bind_tcp(p, c->desk_address, LISTEN_DESK, ROLE_DESK, "desk", e) == NULL ||
         bind_unix(p, "control.sock", LISTEN_CONTROL, ROLE_DESK, e) != 0 ||
         bind_unix(p, "keeper.sock", LISTEN_SECRETS, ROLE_KEEPER, e) != 0 ||
-        (c->dock_address[0] != '\0' && bind_tcp(p, c->dock_address, LISTEN_DOCK, ROLE_DOCK, "e2b", e) == NULL))
+        (c->dock_address[0] != '\0' && bind_tcp(p, c->dock_address, LISTEN_DOCK, ROLE_DOCK, "e2b", e) == NULL) ||
+        (c->broker.address[0] != '\0' && !p->args.private &&
+         (bind_tcp(p, c->broker.address, LISTEN_BROKER, ROLE_BROKER, "broker", e) == NULL ||
+          bind_unix(p, "broker.sock", LISTEN_BROKER_OWN, ROLE_BROKER, e) != 0)))
         return -1;
     return 0;
 }
@@ -217,7 +220,7 @@ static void give(struct child *c, const struct listener *l)
 void parent_give_listeners(struct parent *p, struct child *c)
 {
     for (size_t i = 0; i < p->nlisteners; i++)
-        if (p->listeners[i].fd >= 0 && p->listeners[i].role == c->role && c->role != ROLE_FRONT)
+        if (p->listeners[i].fd >= 0 && p->listeners[i].role == c->role && c->role != ROLE_FRONT && c->instance == 0)
             give(c, &p->listeners[i]);
 }
 

@@ -233,6 +233,21 @@ static int first_policy(struct parent *p, struct err *e)
     return 0;
 }
 
+/* The one that serves, and those that run turns, each a process of its own: one bad turn takes one of them. */
+static int start_brokers(struct parent *p, struct err *e)
+{
+    if (p->config->broker.models[0] == '\0' || p->args.secrets_only || p->args.private)
+        return 0;
+    for (uint64_t i = 0; i <= p->config->broker.workers && !p->stopping; i++) {
+        struct child *c = parent_child_new(p, ROLE_BROKER, "");
+        if (c != NULL)
+            c->instance = i;
+        if (c == NULL || parent_spawn(p, c) != 0)
+            return err_set(e, "cannot start the broker from %s; is the installation complete?", p->exe_dir);
+    }
+    return 0;
+}
+
 static int run(struct parent *p, struct err *e)
 {
     if ((p->loop = loop_new()) == NULL)
@@ -259,6 +274,8 @@ static int run(struct parent *p, struct err *e)
             return err_set(e, "cannot start the %s from %s; is the installation complete?", role_name(standing[i]),
                            p->exe_dir);
     }
+    if (start_brokers(p, e) != 0)
+        return -1;
     if (parent_look_after(p) != 0)
         return err_set(e, "no timer: out of memory");
     return loop_run(p->loop) != 0 ? err_set(e, "the event loop failed") : 0;
@@ -305,6 +322,7 @@ int main(int argc, char **argv)
         return 2;
     }
     dynbuf_init(&p.secrets, 64 * 1024);
+    dynbuf_init(&p.ca, 16 * 1024);
     dynbuf_init(&p.notes, 64 * 1024);
     /* Ours to say to roles, nobody's to say to us. */
     unsetenv("COUNTERSIGN_UID");

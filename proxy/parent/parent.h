@@ -54,7 +54,7 @@ struct master {
 /* One running (or to be restarted) process of a role. */
 struct child {
     enum role_id role;
-    uint64_t instance; /* 0; for fronts their number, never reused */
+    uint64_t instance; /* 0; for fronts their number, never reused; for the broker's processes theirs */
     int pid;           /* 0: not running */
     struct chan *chan;
     bool ready, leaving, awaited; /* awaited: has not said yet that it acts on the last reload */
@@ -95,7 +95,7 @@ struct parent {
     char needs_restart[PARENT_NEEDS]; /* keys of the configuration that changed and are not in force */
     uint64_t started_ms, in_force_ms; /* since when, and since when this policy; by the wall clock */
     struct refusals refused;          /* summed since the start */
-    struct dynbuf secrets;            /* last M_SECRETS, passed on to the desk */
+    struct dynbuf secrets, ca;        /* last M_SECRETS, for the desk; last M_CA, PEM, for the broker */
     struct observe observe;
     struct running_job jobs[JOBS_MAX];
     struct running_box boxes[BOXES_MAX];
@@ -194,7 +194,7 @@ void parent_synced(struct parent *p, struct child *c, uint64_t sync);
 void parent_sync_gone(struct parent *p, struct child *c);
 /* status.c: answer the desk's question. */
 void parent_status(struct parent *p, struct child *c, struct frame *f);
-/* control.c: what roles tell the parent. */
+void parent_give_ca(struct parent *p, struct child *broker); /* control.c, like what roles tell the parent: */
 void parent_frame(void *arg, struct chan *ch, struct frame *f);
 
 #endif

@@ -96,6 +96,33 @@ static void desk(struct settings *s, const struct parent *p)
     path_below(s, "state_dir", c, "");
 }
 
+/* What the sandboxes have that its callers start. */
+static void boxes(struct settings *s, const struct config *c)
+{
+    text(s, "dock_lanes", c->dock_lanes);
+    text(s, "dock_mounts", c->dock_mounts);
+    text(s, "broker_lanes", c->broker.lanes);
+    text(s, "broker_image", c->broker.image);
+}
+
+/* Where models are asked: the proxy's own address, as a client of this machine reaches it. */
+static void broker(struct settings *s, const struct parent *p, const struct child *c)
+{
+    const char *proxy = "";
+    for (size_t i = 0; i < p->nlisteners; i++) {
+        const struct listener *l = &p->listeners[i];
+        if (l->fd >= 0 && l->kind == LISTEN_HTTP && l->conf->identity == IDENTITY_TOKEN &&
+            l->conf->certificate[0] == '\0' && *proxy == '\0')
+            proxy = l->path;
+    }
+    text(s, "proxy", proxy);
+    number(s, "worker", c->instance);
+    number(s, "workers", p->config->broker.workers);
+    path_below(s, "broker_dir", p->config, "broker");
+    path_below(s, "broker_db", p->config, "broker/broker.db");
+    text(s, "models", p->config->broker.models);
+}
+
 void parent_give_tasks(const struct parent *p, struct child *desk)
 {
     const struct config *c = p->config;
@@ -159,10 +186,10 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "mode", conf->shadow ? "shadow" : "enforce");
     if (c->role == ROLE_DESK || c->role == ROLE_JUDGE)
         desk(&s, p);
-    if (c->role == ROLE_DESK) {
-        text(&s, "dock_lanes", conf->dock_lanes);
-        text(&s, "dock_mounts", conf->dock_mounts);
-    }
+    if (c->role == ROLE_DESK)
+        boxes(&s, conf);
+    if (c->role == ROLE_BROKER)
+        broker(&s, p, c);
     if (c->role == ROLE_CARRIER || c->role == ROLE_FETCHER) {
         text(&s, "roots", conf->roots);
         text(&s, "crl", conf->crl);

@@ -160,6 +160,8 @@ int parent_spawn(struct parent *p, struct child *c)
         parent_say_sandboxes(p, c);
     if (c->role == ROLE_DESK)
         parent_give_tasks(p, c);
+    if (c->role == ROLE_BROKER)
+        parent_give_ca(p, c);
     if (c->role == ROLE_WARDEN)
         parent_give_pool(p, c);
     parent_link_all(p, c);

@@ -20,6 +20,7 @@ NEVER = [
     (r"(?!web-approval/viewer/|tests/)", r"<(png\.h|jpeglib|gif_lib|webp/)"),  # pictures are opened behind walls alone
     ("proxy/fetcher/", r"proxy/(keeper|ledger|judge|carrier|front)/|policy/load/|common/crypto/seal\.h"),
     ("proxy/dock/", r"common/crypto/|policy/|<openssl/|proxy/(keeper|ledger|judge|carrier|front)/|<sqlite3"),
+    ("broker/", r"common/crypto/|policy/(?!load/read/)|<openssl/|proxy/(keeper|ledger|judge|carrier|front|parent)/|sandbox-shim/|web-approval/"),
     ("sandbox-shim/(warden|start)/", r"common/crypto/|policy/|<openssl/|proxy/\w+/|sandbox-shim/run/"),
     ("policy/", r"<(event2/|openssl/|sys/socket|netdb|curl)"),
     ("proxy/carrier/plan/", r"secret|scrub|cred|inject|proxy/(keeper|carrier/[^p])"),

@@ -24,7 +24,16 @@ from pictures import drawn, png, read  # noqa: E402
 from programs import GROUP, Programs  # noqa: E402
 from watch import UNHEARD  # noqa: E402
 
-ALL = ROLES + ("dock", "front")
+ALL = ROLES + ("dock", "broker", "front")  # of the broker a worker, which may do more than who serves
+MODELS = """version: 1
+models:
+  one: { protocol: chat, provider: ours, model: one, endpoint: https://model.test/v1, context: 9000, output: 900, price: { input: 1, output: 1 } }
+tasks:
+  chat: { models: [one] }
+"""
+CONFIG = """e2b: { http: "127.0.0.1:0" }
+broker: { http: "127.0.0.1:0", models: models.yaml, workers: 1 }
+"""
 EPOLL_WAIT = "232"  # x86-64, as the probe itself
 
 
@@ -61,7 +70,8 @@ def tried(lab, gw, up, role, *call):
 
 def setup(lab):
     up = lab.upstream()
-    return up, Gateway(lab, simple_policy(up), {"api": lab.canary("c" * 40).encode()}, config='e2b: { http: "127.0.0.1:0" }\n')
+    (lab.dir / "models.yaml").write_text(MODELS)
+    return up, Gateway(lab, simple_policy(up), {"api": lab.canary("c" * 40).encode()}, config=CONFIG)
 
 
 def no_way(word):
@@ -141,7 +151,7 @@ def the_keeper_has_no_network(lab):
 @test()
 def the_carrier_and_the_resolver_cannot_read_the_store(lab):
     up, gw = setup(lab)
-    for role in ("carrier", "resolver", "desk", "lobby", "fetcher", "warden", "dock"):
+    for role in ("carrier", "resolver", "desk", "lobby", "fetcher", "warden", "dock", "broker"):
         for path in (gw.state / "keeper/master.key", gw.state / "store/ledger.db"):
             if (role, path.name) != ("desk", "ledger.db"):
                 assert no_way(tried(lab, gw, up, role, "open", path)), (role, path)

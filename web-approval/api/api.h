@@ -46,6 +46,10 @@ int freeze_read(struct exchange *x, struct freeze *f, struct err *e) MUSTCHECK;
 void api_freeze_ask(struct exchange *x, bool on, struct span reason, ask_fn *fn);
 bool api_freeze_done(struct exchange *x, struct frame *f) MUSTCHECK;
 
+/* The newest of what ran in a sandbox before the record ?before=, with what it sent; a page. */
+void api_runs_of(struct exchange *x, struct span sandbox);
+/* A lease of this credential for that sandbox, until then. */
+void api_lease_for(struct exchange *x, struct span credential, struct span sandbox, uint64_t expires_ms);
 /* The run whose id begins with x->arg. -1, answered. */
 int api_run_find(struct exchange *x, struct run_row *r) MUSTCHECK;
 

@@ -1,20 +1,23 @@
-/* Keys of platforms, which speak to the dock: /api/v1/keys; and what such a key opens a sandbox with,
+/* Keys of those who speak to the dock and to the broker: /api/v1/keys; and what such a key opens a sandbox with,
  * /api/v1/sandboxes/NAME/access. */
 #include <stdio.h>
 
 #include "common/msg.h"
 #include "common/net/chan.h"
+#include "proxy/errand/broker_key.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/api.h"
 #include "web-approval/dock.h"
 #include "web-approval/route.h"
 
-enum { WHY_MAX = 512, KEY_BYTES = 20 };
+enum { WHY_MAX = 512, KEY_BYTES = 20, SCOPES_TEXT = 64 };
 
-/* "e2b_" and 40 hexadecimal digits: what E2B's own SDK takes for a key. */
+/* "e2b_" and 40 hexadecimal digits: what E2B's own SDK takes for a key; of the broker "csb_" and as many. */
 struct key_made {
     char text[4 + 2 * KEY_BYTES + 1];
     struct span name, tenant;
+    bool broker;
+    char scopes[SCOPES_TEXT]; /* of the broker's, as JSON */
 };
 
 static bool word_ok(struct span s, size_t most)
@@ -72,6 +75,8 @@ static void created(struct exchange *x, struct frame *f)
     jsonw_object(&w);
     jsonw_kv(&w, "name", k->name);
     jsonw_kv(&w, "tenant", k->tenant);
+    if (k->broker)
+        jsonw_kv_raw(&w, "scopes", span_str(k->scopes));
     jsonw_kv(&w, "key", span_str(k->text)); /* the only time that anybody sees it */
     jsonw_end_object(&w);
 }
@@ -82,7 +87,7 @@ static int key_make(struct key_made *k)
 
     if (id_new(&part[0]) != 0 || id_new(&part[1]) != 0)
         return -1;
-    memcpy(k->text, "e2b_", 4);
+    memcpy(k->text, k->broker ? "csb_" : "e2b_", 4);
     hex_text(span_of(part, KEY_BYTES), k->text + 4);
     return 0;
 }
@@ -93,7 +98,7 @@ void api_token_put(struct exchange *x, const struct token_asked *t, ask_fn *fn)
 
     if (!b)
         return;
-    msg_put_span(b, span_str(t->sandbox.n ? "access" : "key"));
+    msg_put_span(b, t->sandbox.n ? SPAN("access") : SPAN("key"));
     msg_put_span(b, t->sandbox);
     msg_put_span(b, t->name);
     msg_put_span(b, t->tenant);
@@ -103,13 +108,40 @@ void api_token_put(struct exchange *x, const struct token_asked *t, ask_fn *fn)
     ask_send(x);
 }
 
+/* What a key of the broker's is good for: to talk, to read along, or both, which is what nothing said means. -1,
+ * answered. */
+static int scopes_take(struct exchange *x, const struct json *broker, const struct json *scopes, struct key_made *k)
+{
+    bool chat = !scopes, read = !scopes, other = scopes && !scopes->child;
+
+    k->broker = broker && broker->truth;
+    for (const struct json *s = scopes ? scopes->child : NULL; s; s = s->next) {
+        bool c = s->type == JSON_STRING && span_eq(s->text, SPAN("chat"));
+        bool r = s->type == JSON_STRING && span_eq(s->text, SPAN("read"));
+        other |= !c && !r;
+        chat |= c;
+        read |= r;
+    }
+    if (other || (scopes && !k->broker)) {
+        reply_problem(x, 400, "Bad request",
+                      "`scopes` are of a key for the broker (`broker`), some of chat and read");
+        return -1;
+    }
+    (void)snprintf(k->scopes, sizeof(k->scopes), "[%s%s%s]", chat ? "\"chat\"" : "", chat && read ? "," : "",
+                   read ? "\"read\"" : "");
+    return 0;
+}
+
 void api_key_create(struct exchange *x)
 {
-    struct member f[] = {{"name", JSON_STRING, true, NULL}, {"tenant", JSON_STRING, false, NULL}};
+    struct member f[] = {{"name", JSON_STRING, true, NULL},
+                         {"tenant", JSON_STRING, false, NULL},
+                         {"broker", JSON_BOOL, false, NULL},
+                         {"scopes", JSON_ARRAY, false, NULL}};
     struct key_made *k = arena_alloc(&x->arena, sizeof(*k));
     struct token_asked t = {.name = SPAN_NONE};
 
-    if (body_members(x, f, 2) != 0)
+    if (body_members(x, f, 4) != 0 || (k && scopes_take(x, f[2].value, f[3].value, k) != 0))
         return;
     if (!k || key_make(k) != 0) {
         reply_problem(x, 503, "Not possible now", "no memory, or the system has no randomness to give");
@@ -124,7 +156,12 @@ void api_key_create(struct exchange *x)
                       CALLER_KEY, CALLER_TENANT);
         return;
     }
-    digest_of(span_str(k->text), &t.hash);
+    if (k->broker) {
+        broker_key_digest(span_str(k->text), &t.hash);
+        t.note = arena_printf(&x->arena, "{\"scopes\":%s}", k->scopes);
+    } else {
+        digest_of(span_str(k->text), &t.hash);
+    }
     x->step = k;
     api_token_put(x, &t, created);
 }
@@ -132,10 +169,14 @@ void api_key_create(struct exchange *x)
 static int list_row(void *ctx, const struct token_row *r)
 {
     struct jsonw *w = ctx;
+    bool broker = r->note.n > 0; /* its scopes */
 
     jsonw_object(w);
     jsonw_kv(w, "name", r->name);
     jsonw_kv(w, "tenant", r->tenant);
+    jsonw_kv(w, "for", broker ? SPAN("broker") : SPAN("sandboxes"));
+    if (broker)
+        jsonw_kv_raw(w, "broker", r->note);
     jsonw_kv_u64(w, "created_ms", r->created_ms);
     jsonw_end_object(w);
     return 0;

@@ -254,28 +254,20 @@ static bool find_credential(struct exchange *x, struct span name, struct credent
     return false;
 }
 
-void api_lease_issue(struct exchange *x)
+/* l: born, with its layer and its end. */
+static void issue(struct exchange *x, struct wire_lease *l, struct span credential, struct span sandbox)
 {
-    struct member m[] = {
-        LAYER_MEMBER_ROWS, {"credential", JSON_STRING, true, NULL}, {"sandbox", JSON_STRING, true, NULL}};
-    struct wire_lease *l = arena_alloc(&x->arena, sizeof(*l));
     struct credential c;
     size_t at;
 
-    if (body_members(x, m, LAYER_MEMBERS + 2) != 0)
-        return;
-    if (!l) {
-        reply_problem(x, 503, "Not possible now", "no memory");
-        return;
-    }
-    *l = (struct wire_lease){.state = LEASE_LIVE, .by = span_first(span_str(x->operator), BY_MAX)};
-    if (take_layer(x, m, &l->layer[0], &l->expires_ms) != 0 ||
-        !find_credential(x, m[LAYER_MEMBERS].value->text, &c, &at))
+    l->state = LEASE_LIVE;
+    l->by = span_first(span_str(x->operator), BY_MAX);
+    if (!find_credential(x, credential, &c, &at))
         return;
     l->nlayers = says_nothing(&l->layer[0]) ? 0 : 1;
     l->credential = c.name;
     l->format = c.lease;
-    l->sandbox = span_first(m[LAYER_MEMBERS + 1].value->text, BY_MAX);
+    l->sandbox = span_first(sandbox, BY_MAX);
     if (identity_of_credential(x->desk->policy, at, &l->meaning) != 0) {
         reply_problem(x, 503, "Not possible now", "no memory");
         return;
@@ -285,6 +277,32 @@ void api_lease_issue(struct exchange *x)
         return;
     wire_put_lease(b, l);
     ask_send(x);
+}
+
+void api_lease_issue(struct exchange *x)
+{
+    struct member m[] = {
+        LAYER_MEMBER_ROWS, {"credential", JSON_STRING, true, NULL}, {"sandbox", JSON_STRING, true, NULL}};
+    struct wire_lease *l = arena_alloc(&x->arena, sizeof(*l));
+
+    if (body_members(x, m, LAYER_MEMBERS + 2) != 0)
+        return;
+    if (!l)
+        reply_problem(x, 503, "Not possible now", "no memory");
+    else if (take_layer(x, m, &l->layer[0], &l->expires_ms) == 0)
+        issue(x, l, m[LAYER_MEMBERS].value->text, m[LAYER_MEMBERS + 1].value->text);
+}
+
+void api_lease_for(struct exchange *x, struct span credential, struct span sandbox, uint64_t expires_ms)
+{
+    struct wire_lease *l = arena_alloc(&x->arena, sizeof(*l));
+
+    if (!l) {
+        reply_problem(x, 503, "Not possible now", "no memory");
+        return;
+    }
+    l->expires_ms = expires_ms;
+    issue(x, l, credential, sandbox);
 }
 
 void api_lease_narrow(struct exchange *x)

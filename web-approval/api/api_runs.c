@@ -104,12 +104,38 @@ static bool number_of(struct exchange *x, const char *name, uint64_t max, uint64
     return api_query_number(x, name, max, out) == 0;
 }
 
+static void put_runs(struct exchange *x, const struct run_filter *f, bool effects)
+{
+    const struct found *found = find(x, f);
+    struct jsonw w;
+    struct err e;
+    int rc = 0;
+
+    if (!found)
+        return;
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_kv_array(&w, "runs");
+    for (size_t i = 0; i < found->n && rc == 0; i++)
+        rc = put_run(x, &w, &found->row[i], effects, &e);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    if (rc != 0)
+        reply_unable(x, &e);
+}
+
+void api_runs_of(struct exchange *x, struct span sandbox)
+{
+    struct run_filter f = {.sandbox = sandbox, .before = INT64_MAX, .limit = RUNS_PAGE, .newest = true};
+
+    if (number_of(x, "before", INT64_MAX, &f.before))
+        put_runs(x, &f, true);
+}
+
 void api_runs(struct exchange *x)
 {
     uint64_t limit = RUNS_PAGE, newest = 0, effects = 0;
     struct run_filter f = {.before = INT64_MAX};
-    struct jsonw w;
-    struct err e;
 
     if (query_field(x, "sandbox", &f.sandbox) != 0 || !number_of(x, "after", INT64_MAX, &f.after) ||
         !number_of(x, "before", INT64_MAX, &f.before) || !number_of(x, "limit", RUNS_PAGE, &limit) ||
@@ -117,19 +143,7 @@ void api_runs(struct exchange *x)
         return;
     f.limit = (size_t)limit;
     f.newest = newest == 1;
-    const struct found *found = find(x, &f);
-    if (!found)
-        return;
-    int rc = 0;
-    reply_json(x, 200, &w);
-    jsonw_object(&w);
-    jsonw_kv_array(&w, "runs");
-    for (size_t i = 0; i < found->n && rc == 0; i++)
-        rc = put_run(x, &w, &found->row[i], effects == 1, &e);
-    jsonw_end_array(&w);
-    jsonw_end_object(&w);
-    if (rc != 0)
-        reply_unable(x, &e);
+    put_runs(x, &f, effects == 1);
 }
 
 int api_run_find(struct exchange *x, struct run_row *r)

@@ -9,6 +9,7 @@
 #include "proxy/wire_ticket.h"
 #include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/api/api.h"
+#include "web-approval/broker/broker.h"
 #include "web-approval/dock.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/route.h"
@@ -267,7 +268,7 @@ static void put_done(struct exchange *x, struct frame *f)
     s->generation = row.generation;
     const struct token_asked t = {s->box.name, span_str(x->caller.key), span_str(x->caller.tenant), s->note,
                                   s->access};
-    if (x->place == PLACE_DOCK)
+    if (x->place == PLACE_DOCK && !x->caller.broker)
         api_token_put(x, &t, access_put);
     else
         ask_warden(x);
@@ -447,6 +448,11 @@ static int dock_take(struct exchange *x, const struct member f[STARTS_SAY], stru
     const struct json *access = f[SAYS_ACCESS].value, *note = f[SAYS_NOTE].value;
     bool dock = x->place == PLACE_DOCK, its = true;
 
+    if (x->caller.broker) {
+        for (size_t i = 0; i < STARTS_SAY; i++)
+            its &= i == SAYS_NAME || i == SAYS_TIMEOUT || i == SAYS_FROM || f[i].value == NULL;
+        return broker_take(x, its ? f[SAYS_NAME].value : NULL, s);
+    }
     const struct json *network = f[SAYS_NETWORK].value;
     s->note = note ? note->text : SPAN_NONE;
     for (size_t i = 0; i < STARTS_SAY; i++)
@@ -459,7 +465,7 @@ static int dock_take(struct exchange *x, const struct member f[STARTS_SAY], stru
         return -1;
     }
     if (dock && (!network || network->truth))
-        lane_put(s, dock_lane(x->desk, span_str(x->caller.tenant)));
+        lane_put(s, dock_lane(x->desk, &x->caller));
     return dock ? api_access_take(x, access, &s->access) : 0;
 }
 

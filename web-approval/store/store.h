@@ -47,6 +47,7 @@ struct sandbox_row {
     struct span name, session, owner, tenant, kind, labels_json;
     uint64_t generation, created_ms, changed_ms, pending;
     bool has_token;
+    struct span token_hash; /* of all its tokens, one behind the other, the newest first; empty: it has none */
 };
 
 struct audit_row {

@@ -12,6 +12,7 @@ struct route_model {
     uint64_t context; /* tokens, question and answer together */
     uint64_t output;  /* tokens of an answer, at most */
     struct model_price price;
+    struct span lease; /* the credential of which the broker shows a lease; empty: it shows nothing */
 };
 
 struct route_task {

@@ -13,7 +13,7 @@ struct row_price {
 };
 struct row_model {
     const struct node *at;
-    struct item name, provider, model, endpoint;
+    struct item name, provider, model, endpoint, lease;
     struct number protocol, reasoning, old_limit, context, output;
     struct row_price price;
 };
@@ -88,6 +88,8 @@ static const struct key model_keys[] = {
     {"provider", KEY_TEXT, AT(row_model, provider), KEY_NEEDED, .help = "who runs it"},
     {"model", KEY_TEXT, AT(row_model, model), KEY_NEEDED, .help = "what the provider calls it"},
     {"endpoint", KEY_CALL, AT(row_model, endpoint), KEY_NEEDED, .call = read_endpoint, .help = "its URL"},
+    {"lease", KEY_TEXT, AT(row_model, lease), 0,
+     .help = "the credential of the policy of which a lease is shown; else the gateway puts one in unasked"},
     {"context", KEY_COUNT, AT(row_model, context), KEY_NEEDED, .lo = 1024, .hi = CONTEXT_MAX,
      .help = "tokens, question and answer together"},
     {"output", KEY_COUNT, AT(row_model, output), KEY_NEEDED, .lo = 1, .hi = CONTEXT_MAX,
@@ -120,6 +122,7 @@ static void take_model(struct loader *l, const struct row_model *r, struct route
                    .origin = {r->provider.text, r->model.text, r->endpoint.text},
                    .reasoning = r->reasoning.v == 1,
                    .old_limit = r->old_limit.v == 1},
+        .lease = r->lease.text,
         .context = r->context.v,
         .output = r->output.v,
         .price = {.input = p->input.v,

@@ -55,6 +55,7 @@ enum bstore_result lite_over(struct lite *l, const struct claim *c, enum turn_en
 
 enum bstore_result lite_chat(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
 enum bstore_result lite_claim(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
+enum bstore_result lite_ended(struct bstore *s, const struct id *worker);
 enum bstore_result lite_extend(struct bstore *s, const struct claim *c, bool *cancelled);
 enum bstore_result lite_release(struct bstore *s, const struct claim *c, uint64_t after_ms);
 enum bstore_result lite_finish(struct bstore *s, const struct claim *c, enum turn_end end, struct span why);
@@ -77,6 +78,13 @@ enum bstore_result lite_events(struct bstore *s, struct span tenant, const struc
                                uint64_t after, struct arena *a, struct bstore_log *out);
 enum bstore_result lite_messages(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                                  struct arena *a, struct bstore_messages *out);
+enum bstore_result lite_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
+                                      struct bstore_conversations *out);
+enum bstore_result lite_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
+                             struct id *out);
+uint64_t lite_pulse(struct bstore *s);
+/* A new conversation of this tenant, if it may have one more. */
+enum bstore_result lite_new_conversation(struct lite *l, struct span tenant, struct id *out) MUSTCHECK;
 enum bstore_result lite_sweep(struct bstore *s);
 
 #endif

@@ -59,6 +59,10 @@ static const struct bstore_ops ops = {
     .turn = lite_turn,
     .events = lite_events,
     .messages = lite_messages,
+    .ended = lite_ended,
+    .conversations = lite_conversations,
+    .fork = lite_fork,
+    .pulse = lite_pulse,
     .sweep = lite_sweep,
 };
 

@@ -68,6 +68,23 @@ static enum bstore_result room_in_talk(struct lite *l, struct span tenant, const
     return n < BSTORE_TALK_MAX ? BS_OK : BS_FULL;
 }
 
+static enum bstore_result add_conversation(struct lite *l, struct span tenant, const struct tenant_counts *n,
+                                           struct id *out)
+{
+    if (n->conversations >= BSTORE_CONVERSATIONS_EACH)
+        return BS_FULL;
+    if (id_new(out) != 0) {
+        db_doom(&l->db, "the system has no randomness to give");
+        return BS_FAIL;
+    }
+    struct lite_id id = lite_id(out);
+    sqlite3_stmt *q = lite_stmt(l, SQL_CONVERSATION_ADD, tenant, &id);
+    if (q == NULL)
+        return BS_FAIL;
+    db_int(q, 3, l->now);
+    return db_run(&l->db, q) == 0 ? count(l, tenant, 1, 0, 0) : BS_FAIL;
+}
+
 /* The conversation that was named, or a new one. */
 static enum bstore_result conversation_of(struct lite *l, const struct bstore_chat *in, struct id *out)
 {
@@ -80,18 +97,14 @@ static enum bstore_result conversation_of(struct lite *l, const struct bstore_ch
     *out = in->conversation;
     if (!id_is_none(out))
         return room_in_talk(l, in->tenant, out);
-    if (n.conversations >= BSTORE_CONVERSATIONS_EACH)
-        return BS_FULL;
-    if (id_new(out) != 0) {
-        db_doom(&l->db, "the system has no randomness to give");
-        return BS_FAIL;
-    }
-    struct lite_id id = lite_id(out);
-    sqlite3_stmt *q = lite_stmt(l, SQL_CONVERSATION_ADD, in->tenant, &id);
-    if (q == NULL)
-        return BS_FAIL;
-    db_int(q, 3, l->now);
-    return db_run(&l->db, q) == 0 ? count(l, in->tenant, 1, 0, 0) : BS_FAIL;
+    return add_conversation(l, in->tenant, &n, out);
+}
+
+enum bstore_result lite_new_conversation(struct lite *l, struct span tenant, struct id *out)
+{
+    struct tenant_counts n = {0, 0, 0};
+    enum bstore_result r = counts(l, tenant, &n);
+    return r == BS_OK ? add_conversation(l, tenant, &n, out) : r;
 }
 
 static enum bstore_result add_turn(struct lite *l, const struct bstore_chat *in, const struct claim *c)
@@ -177,6 +190,7 @@ static enum bstore_result next_of(struct lite *l, struct claim *c, struct next *
     if (q == NULL)
         return BS_FAIL;
     db_int(q, 1, l->now);
+    db_int(q, 2, l->face.share > 0 ? l->face.share : INT64_MAX);
     enum db_result got = db_step(&l->db, q);
     enum bstore_result r = got == DB_DONE ? BS_NONE : BS_FAIL;
     if (got == DB_ROW && db_col(q, 0).n <= BSTORE_NAME_MAX) {

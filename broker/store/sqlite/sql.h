@@ -34,7 +34,8 @@
     X(CLAIM_NEXT, "SELECT t.tenant,t.id,t.conversation,t.state,t.lost FROM tenant k CROSS JOIN turn t ON t.tenant=k.tenant" \
         " WHERE k.open>0 AND t.state IN " SQL_OPEN " AND t.ready_ms<=?1 AND (t.state='queued' OR t.claimed_until<=?1)" \
         " AND NOT EXISTS (SELECT 1 FROM turn u WHERE u.tenant=t.tenant AND u.conversation=t.conversation" \
-        " AND u.state IN " SQL_OPEN " AND u.nth<t.nth) ORDER BY k.served,t.ready_ms,t.created_ms LIMIT 1") \
+        " AND u.state IN " SQL_OPEN " AND u.nth<t.nth) AND (SELECT count(*) FROM turn r WHERE r.tenant=k.tenant" \
+        " AND r.state='running' AND r.claimed_until>?1)<?2 ORDER BY k.served,t.ready_ms,t.created_ms LIMIT 1") \
     X(CLAIM_TAKE, "UPDATE turn SET state='running',epoch=epoch+1,worker=?3,claimed_until=?4+?5,claim_ms=?5,lost=?6," \
         "started_ms=coalesce(started_ms,?4) WHERE tenant=?1 AND id=?2 RETURNING epoch") \
     X(FENCE, "UPDATE turn SET claimed_until=?5+claim_ms WHERE tenant=?1 AND id=?2 AND epoch=?3 AND worker=?4" \
@@ -75,6 +76,16 @@
     X(MESSAGE_ADD, "INSERT INTO message(tenant,conversation,seq,turn,role,body) VALUES(?1,?2,?3,?4,?5,?6)") \
     X(MESSAGES, "SELECT seq,turn,role,body FROM message WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
         " LIMIT ?4") \
+    X(CONVERSATIONS, "SELECT c.id,c.created_ms,c.changed_ms,c.turns,c.messages,c.phase,EXISTS (SELECT 1 FROM turn t WHERE" \
+        " t.tenant=c.tenant AND t.conversation=c.id AND t.state IN " SQL_OPEN ") FROM conversation c WHERE c.tenant=?1" \
+        " AND c.id>?2 ORDER BY c.id LIMIT ?3") \
+    X(FORK_MESSAGES, "INSERT INTO message(tenant,conversation,seq,turn,role,body) SELECT tenant,?3,seq,turn,role,body" \
+        " FROM message WHERE tenant=?1 AND conversation=?2 AND seq<=?4") \
+    X(FORK_CUTS, "SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2 AND seq=?3+1 AND role=?4") \
+    X(FORK_COUNT, "UPDATE conversation SET messages=(SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2)" \
+        " WHERE tenant=?1 AND id=?2 RETURNING messages") \
+    X(CLAIMS_END, "UPDATE turn SET claimed_until=min(claimed_until,?2) WHERE worker=?1 AND state='running'") \
+    X(PULSE, "PRAGMA data_version") \
     X(EVENTS, "SELECT seq,turn,epoch,type,body FROM display WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
         " LIMIT ?4")
 /* clang-format on */

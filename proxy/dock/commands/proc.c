@@ -316,7 +316,7 @@ bool proc_begin(struct call *x, struct span target, struct span json, struct pro
     const struct errand_ask ask = {
         .token = &x->token, .box = x->arg, .method = "POST", .target = target, .json = json};
 
-    p->errand = target.p && json.p ? errand_new(x->dock, &ask, event, p) : NULL;
+    p->errand = target.p && json.p ? errand_new(&x->dock->errands, &ask, event, p) : NULL;
     if (!p->errand) {
         proc_free(&p);
         reply_no(x, 503, "the gateway cannot be asked at the moment; try again");

@@ -9,7 +9,7 @@
 #define PROXY_DOCK_COMMANDS_PROCESS_H
 
 #include "common/control/sse.h"
-#include "proxy/dock/errand.h"
+#include "proxy/dock/dock.h"
 
 /* Who gives it input, in their order. */
 struct feeder {

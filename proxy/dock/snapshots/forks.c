@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "proxy/dock/control.h"
-#include "proxy/dock/errand.h"
+#include "proxy/errand/errand.h"
 #include "proxy/dock/record.h"
 #include "proxy/dock/routes.h"
 
@@ -22,6 +22,7 @@ struct forking {
 
 /* The snapshot of a caller who has gone. */
 struct sweep {
+    struct dock *dock;
     struct digest token;
     struct errand *errand;
     bool removes;
@@ -37,7 +38,8 @@ static void sweep_ask(struct sweep *s, struct dock *d, struct span id)
     (void)snprintf(target, sizeof(target), "/api/v1/checkpoints/%.*s", SPAN_FMT(id));
     ask.target = span_str(target);
     s->removes = true;
-    s->errand = dock_name_ok(id) ? errand_new(d, &ask, swept, s) : NULL;
+    s->dock = d;
+    s->errand = dock_name_ok(id) ? errand_new(&d->errands, &ask, swept, s) : NULL;
     if (!s->errand) /* it is listed, and can be removed */
         free(s);
 }
@@ -45,7 +47,7 @@ static void sweep_ask(struct sweep *s, struct dock *d, struct span id)
 static void swept(void *arg, struct errand *e, enum errand_event ev)
 {
     struct sweep *s = arg;
-    struct dock *d = e->dock;
+    struct dock *d = s->dock;
     struct arena a;
 
     if (ev == ERRAND_ROOM)
@@ -69,6 +71,7 @@ static void fork_gone(struct call *x)
     if (!s)
         return;
     s->token = x->token;
+    s->dock = x->dock;
     if (f->start.from.n > 0) {
         sweep_ask(s, x->dock, f->start.from);
     } else if (x->errand) { /* what it says is of use to us alone */

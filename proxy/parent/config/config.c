@@ -55,6 +55,7 @@ struct row_file {
     struct list listeners, pool, mounts, devices;
     struct row_desk desk;
     struct row_dock dock;
+    struct row_broker broker;
     struct row_hold hold;
     struct row_body body;
     struct row_limits limits;
@@ -167,6 +168,8 @@ static const struct key file_keys[] = {
     {"desk", KEY_MAP, AT(row_file, desk), 0, .table = &desk_table, .help = "the approval page"},
     {"e2b", KEY_MAP, AT(row_file, dock), 0, .table = &dock_table,
      .help = "sandboxes by E2B's API; off unless it is there"},
+    {"broker", KEY_MAP, AT(row_file, broker), 0, .table = &config_broker_table,
+     .help = "conversations with models; off unless it is there"},
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
@@ -214,7 +217,7 @@ static void take_file(struct loader *l, char dst[CONFIG_PATH], const char *file,
         load_problem(l, it->at, "C019", "%s: %.200s cannot be read: %s", key, dst, strerror(errno));
 }
 
-static bool loopback(struct span address)
+bool config_loopback(struct span address)
 {
     return span_starts(address, SPAN("127.")) || span_starts(address, SPAN("localhost:")) ||
            span_starts(address, SPAN("[::1]:"));
@@ -243,18 +246,17 @@ static bool add_server(struct config *c, struct span s)
     return len > 0 && (size_t)len < room;
 }
 
-static void take_lanes(struct loader *l, const struct list *rows, struct config *c)
+void config_take_lanes(struct loader *l, const struct list *rows, char to[CONFIG_DOCK_LANES])
 {
     for (size_t i = 0; i < rows->n; i++) {
         const struct pair *p = (const struct pair *)rows->v + i;
-        size_t n = strlen(c->dock_lanes), room = sizeof(c->dock_lanes) - n;
+        size_t n = strlen(to), room = CONFIG_DOCK_LANES - n;
         if (p->name.at == NULL || p->values.n != 1 || !config_sandbox_ok(p->name.text) ||
             !config_sandbox_ok(p->values.v[0].text)) {
             load_problem(l, p->at, "C009", "each is the one lane of a tenant, both of them 1 to 63 of a-z 0-9 . _ -");
             continue;
         }
-        int more =
-            snprintf(c->dock_lanes + n, room, "%.*s %.*s\n", SPAN_FMT(p->name.text), SPAN_FMT(p->values.v[0].text));
+        int more = snprintf(to + n, room, "%.*s %.*s\n", SPAN_FMT(p->name.text), SPAN_FMT(p->values.v[0].text));
         if (more < 0 || (size_t)more >= room)
             load_problem(l, p->at, "C018", "these are too many: at most %d bytes of names", CONFIG_DOCK_LANES - 1);
     }
@@ -327,7 +329,7 @@ static void take_desk(struct loader *l, const struct row_desk *r, const char *fi
     bool tls = r->https.at != NULL;
     if (tls == (r->http.at != NULL))
         load_problem(l, r->at, "C005", "the page has one of http and https");
-    else if (!tls && !loopback(r->http.text))
+    else if (!tls && !config_loopback(r->http.text))
         load_problem(l, r->at, "C005",
                      "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost; https: with a "
                      "certificate may be anywhere");
@@ -374,13 +376,14 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         config_take_listeners(l, &r->listeners, file, c);
     if (r->desk.at != NULL)
         take_desk(l, &r->desk, file, c);
-    if (r->dock.at != NULL && !loopback(r->dock.http.text))
+    if (r->dock.at != NULL && !config_loopback(r->dock.http.text))
         load_problem(l, r->dock.at, "C005",
                      "without TLS the sandbox API may only listen on loopback: 127.0.0.1, ::1 or localhost; put a "
                      "server with TLS in front of it");
     if (r->dock.at != NULL)
         config_copy(l, c->dock_address, sizeof(c->dock_address), &r->dock.http);
-    take_lanes(l, &r->dock.lanes, c);
+    config_take_lanes(l, &r->dock.lanes, c->dock_lanes);
+    config_take_broker(l, &r->broker, file, c);
     if (r->hold.inline_wait.at != NULL)
         c->inline_wait_ms = r->hold.inline_wait.v;
     if (r->hold.expires.at != NULL)

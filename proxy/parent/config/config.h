@@ -52,6 +52,13 @@ struct config_master {
     char argv[CONFIG_ARGS + 1][CONFIG_PATH]; /* SOURCE_EXEC; ends with an empty one */
 };
 
+/* Conversations; all zeros: there are none. */
+struct config_broker {
+    char address[CONFIG_ADDRESS], models[CONFIG_PATH], image[CONFIG_NAME];
+    char lanes[CONFIG_DOCK_LANES]; /* as dock_lanes */
+    uint64_t workers;
+};
+
 /* Sandboxes that wait. */
 struct config_ready {
     char image[CONFIG_NAME];                               /* empty: the machine's own files */
@@ -92,6 +99,7 @@ struct config {
     char desk_certificate[CONFIG_PATH], desk_key[CONFIG_PATH], desk_name[CONFIG_ADDRESS]; /* empty: without TLS */
     char dock_address[CONFIG_ADDRESS];  /* of the sandbox API; empty: it is off */
     char dock_lanes[CONFIG_DOCK_LANES]; /* of it, by tenant: "TENANT LANE\n" each */
+    struct config_broker broker;
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
     uint64_t checkpoints_max; /* bytes of one owner's */
     int uid_base;             /* 0: not said */

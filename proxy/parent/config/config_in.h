@@ -9,6 +9,14 @@
 
 extern const struct table config_listener_table, config_mount_table, config_pool_table, config_ready_table;
 
+struct row_broker {
+    const struct node *at;
+    struct item http, store, models, image;
+    struct number workers;
+    struct list lanes;
+};
+extern const struct table config_broker_table;
+
 /* KEY_CALL: an address with its port, a literal or localhost. */
 void config_read_address(struct loader *l, const struct node *n, void *field);
 /* Fits, or a problem at it. */
@@ -17,6 +25,12 @@ void config_copy(struct loader *l, char *dst, size_t cap, const struct item *it)
 void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file, const struct item *it);
 /* Those files and the schemas that they name, into c->task; problems go to l. */
 void config_take_tasks(struct loader *l, const struct items *files, const char *file, struct config *c);
+/* After the listeners, of which it needs one. */
+void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c);
+/* "TENANT LANE\n" each, behind what is there. */
+void config_take_lanes(struct loader *l, const struct list *rows, char to[CONFIG_DOCK_LANES]);
+/* Does this address lead to this machine alone? */
+bool config_loopback(struct span address);
 /* Rows of config_mount_table and config_pool_table; problems go to l. Before tasks, which name them. */
 void config_take_mounts(struct loader *l, const struct list *mounts, const struct list *pools, struct config *c);
 /* None of them is in the state directory, nor that in one of them. */

@@ -8,7 +8,7 @@ struct worker {
     bool busy;
     unsigned life, turn;
     struct claim claim;
-    struct loop loop;
+    struct agent loop;
     struct loop_action todo[PENDING_MAX];
     size_t n;
     struct bstore_call call[TURN_CALLS_MAX + 1]; /* of the answer that is being written down */
@@ -66,7 +66,7 @@ static void tell(struct worker *w, struct loop_event e)
     struct loop_actions out;
     e.now_ms = fix_now;
     trace(e.heard, e.ord);
-    bool waited = loop_hear(&w->loop, &e, &out);
+    bool waited = agent_hear(&w->loop, &e, &out);
     for (size_t i = 0; waited && i < out.n; i++) {
         if (out.a[i].what == DO_NOT_THINK)
             w->n = 0;
@@ -116,7 +116,7 @@ static void think(struct worker *w, uint64_t step)
         enum call_class class = sort == SORT_SAME ? (enum call_class)i : (enum call_class)world_pick(CALL_CLASSES);
         w->call[i] = (struct bstore_call){SPAN("tool"), span_str(w->args[i]), class};
         w->asked[i].class = fault == FAULT_LAX ? CALL_IDEMPOTENT : class;
-        loop_call_digest(w->call[i].tool, w->call[i].args, &w->asked[i].what);
+        agent_call_digest(w->call[i].tool, w->call[i].args, &w->asked[i].what);
     }
     w->used = (struct used){0, 1 + world_pick(9), 1};
     tell(w, (struct loop_event){.heard = HEARD_ANSWER, .asked = w->asked, .n = n, .used = w->used});
@@ -172,7 +172,7 @@ static void checkpoint(struct worker *w, const struct loop_action *a)
 {
     struct dynbuf b;
     dynbuf_init(&b, LOOP_KEPT_MAX);
-    loop_save(&w->loop, &b);
+    agent_save(&w->loop, &b);
     assert_true(dynbuf_ok(&b));
     const struct bstore_event e = {SPAN("step.settled"), SPAN("{}")};
     const struct bstore_settle s = {
@@ -265,7 +265,7 @@ static void found(struct worker *w, const struct bstore_turn *t)
     for (size_t i = 0; i < t->calls; i++) {
         struct op *o = &world_op[w->turn][t->open][i];
         asked[i].class = t->call[i].call.class;
-        loop_call_digest(t->call[i].call.tool, t->call[i].call.args, &asked[i].what);
+        agent_call_digest(t->call[i].call.tool, t->call[i].call.args, &asked[i].what);
         ends[i] = t->call[i].settled.end;
         if (memcmp(o->key.b, t->call[i].key.b, DIGEST_BYTES) != 0)
             violated("a key is not what it was");
@@ -274,7 +274,7 @@ static void found(struct worker *w, const struct bstore_turn *t)
         if (ends[i] != CALL_OPEN)
             told(o, ends[i]);
     }
-    loop_begin(&w->loop, &f, &out);
+    agent_begin(&w->loop, &f, &out);
     for (size_t i = 0; i < out.n; i++)
         w->todo[w->n++] = out.a[i];
 }

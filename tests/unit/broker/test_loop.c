@@ -2,7 +2,7 @@
 #include "broker/loop/loop.h"
 #include "tests/kit.h"
 
-static struct loop loop;
+static struct agent loop;
 static struct loop_actions out;
 static struct loop_asked asked[TURN_CALLS_MAX + 1];
 static enum call_end ends[TURN_CALLS_MAX];
@@ -22,7 +22,7 @@ static int setup(void **state)
     memset(asked, 0, sizeof(asked));
     memset(ends, 0, sizeof(ends));
     for (unsigned i = 0; i <= TURN_CALLS_MAX; i++)
-        loop_call_digest(SPAN("shell"), span_of(&i, sizeof(i)), &asked[i].what);
+        agent_call_digest(SPAN("shell"), span_of(&i, sizeof(i)), &asked[i].what);
     return 0;
 }
 
@@ -30,14 +30,14 @@ static void hear(struct loop_event e)
 {
     if (e.now_ms == 0)
         e.now_ms = 2000;
-    if (!loop_hear(&loop, &e, &out))
-        fail_msg("%s did not wait for %d", loop_state_name(loop.state), e.heard);
+    if (!agent_hear(&loop, &e, &out))
+        fail_msg("%s did not wait for %d", agent_state_name(loop.state), e.heard);
 }
 
 static void deaf(struct loop_event e)
 {
-    struct loop before = loop;
-    assert_false(loop_hear(&loop, &e, &out));
+    struct agent before = loop;
+    assert_false(agent_hear(&loop, &e, &out));
     assert_int_equal(out.n, 0);
     assert_memory_equal(&before, &loop, sizeof(loop));
 }
@@ -50,7 +50,7 @@ static void does(enum loop_do what)
 
 static void begin(const struct loop_found *f)
 {
-    loop_begin(&loop, f, &out);
+    agent_begin(&loop, f, &out);
 }
 
 /* A turn that is new, asking the model. */
@@ -318,7 +318,7 @@ static void the_same_again_and_again(void **state)
         hear((struct loop_event){.heard = HEARD_DONE, .end = CALL_DONE});
         settled(0);
         dynbuf_init(&b, LOOP_KEPT_MAX);
-        loop_save(&loop, &b);
+        agent_save(&loop, &b);
         assert_true(dynbuf_ok(&b));
         memcpy(kept, b.p, b.n);
         f.kept = span_of(kept, b.n);
@@ -363,7 +363,7 @@ static void only_its_end_is_missing(void **state)
     answer(0, 1);
     does(DO_CHECKPOINT);
     dynbuf_init(&b, LOOP_KEPT_MAX);
-    loop_save(&loop, &b);
+    agent_save(&loop, &b);
     assert_true(dynbuf_ok(&b));
     memcpy(kept, b.p, b.n);
     f.kept = span_of(kept, b.n);

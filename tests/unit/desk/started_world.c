@@ -128,6 +128,8 @@ int group_teardown(void **state)
     return rmdir(path);
 }
 
+static const char *lane = "";
+
 static unsigned asked(enum desk_place place, const struct caller *caller, const char *line, const char *body)
 {
     struct http_err e;
@@ -143,8 +145,9 @@ static unsigned asked(enum desk_place place, const struct caller *caller, const 
     dynbuf_init(&x.out, 1 << 20);
     arena_init(&x.arena, 1 << 22);
     (void)dynbuf_addf(
-        &x.raw, "%s HTTP/1.1\r\nHost: countersign\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-        line, strlen(body), body);
+        &x.raw,
+        "%s HTTP/1.1\r\nHost: countersign\r\n%s%s%sContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+        line, *lane ? "Countersign-Lane: " : "", lane, *lane ? "\r\n" : "", strlen(body), body);
     assert_int_equal(http_parse_request(dynbuf_span(&x.raw), HTTP_ORIGIN_SERVER, &seen, &x.head, &used, &e), HTTP_OK);
     x.body = span_from(dynbuf_span(&x.raw), used);
     sent_type = noted_n = 0;
@@ -164,6 +167,16 @@ unsigned docked(const char *tenant, const char *box, const char *line, const cha
     (void)snprintf(c.tenant, sizeof(c.tenant), "%s", tenant);
     (void)snprintf(c.box, sizeof(c.box), "%s", box);
     return asked(PLACE_DOCK, &c, line, body);
+}
+
+unsigned brokered(const char *tenant, const char *with, const char *line, const char *body)
+{
+    struct caller c = {.broker = true};
+    (void)snprintf(c.tenant, sizeof(c.tenant), "%s", tenant);
+    lane = with;
+    unsigned status = asked(PLACE_DOCK, &c, line, body);
+    lane = "";
+    return status;
 }
 
 bool says(const char *needle)

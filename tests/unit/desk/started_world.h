@@ -36,6 +36,8 @@ int group_teardown(void **state);
 unsigned control(const char *line, const char *body);
 /* The same of a caller of the dock: of a key of this tenant, or (box not "") of what opens this sandbox alone. */
 unsigned docked(const char *tenant, const char *box, const char *line, const char *body);
+/* The same of the broker, for a turn of this tenant, with this lane (empty: none). */
+unsigned brokered(const char *tenant, const char *with, const char *line, const char *body);
 /* What is of x is freed. */
 void end(void);
 /* The answer has it. */

@@ -240,6 +240,45 @@ static void a_kind_of_task_is_everybodys_or_some_tenants_own(void **state)
     take_away("any.json");
 }
 
+/* Who has conversations has a way to its models, and nobody else reaches them without a key. */
+static void conversations_have_a_way_to_their_models(void **state)
+{
+#define WAY    "version: 1\nlisteners: [{ name: x, http: 127.0.0.1:3128, identity: token }]\n"
+#define BROKER "broker: { http: \"127.0.0.1:0\", models: m.yaml"
+    static const struct {
+        const char *text, *said;
+    } bad[] = {
+        {WAY "broker: { models: m.yaml }\n", "http"},
+        {WAY "broker: { http: \"127.0.0.1:0\" }\n", "models"},
+        {WAY "broker: { http: \"127.0.0.1:0\", models: none.yaml }\n", "cannot be read"},
+        {WAY "broker: { http: \"0.0.0.0:80\", models: m.yaml }\n", "loopback"},
+        {WAY BROKER ", store: \"postgresql://x\" }\n", "sqlite:broker.db"},
+        {WAY BROKER ", image: ../x }\n", "an image's name"},
+        {WAY BROKER ", workers: 0 }\n", "workers"},
+        {WAY BROKER ", lanes: { acme: [a, b] } }\n", "lane"},
+        {"version: 1\nlisteners: [{ name: x, http: 127.0.0.1:3128, identity: { sandbox: box } }]\n" BROKER " }\n",
+         "identity: token"},
+    };
+    struct err e;
+    put("m.yaml", "");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct config *c = load(bad[i].text, &e);
+        if (c != NULL || strstr(e.text, bad[i].said) == NULL)
+            fail_msg("%s: %s", bad[i].text, c != NULL ? "taken" : e.text);
+    }
+    struct config *c = load(WAY BROKER ", workers: 2, lanes: { acme: web } }\n", &e);
+    if (c == NULL)
+        fail_msg("%s", e.text);
+    assert_true(c->broker.workers == 2 && strcmp(c->broker.lanes, "acme web\n") == 0);
+    config_free(&c);
+    c = load(WAY, &e); /* off, unless it is there */
+    assert_true(c != NULL && c->broker.models[0] == '\0' && c->broker.address[0] == '\0');
+    config_free(&c);
+    take_away("m.yaml");
+#undef WAY
+#undef BROKER
+}
+
 static void mounts_and_devices_are_somebodys(void **state)
 {
     static const struct {
@@ -516,6 +555,7 @@ int main(void)
         cmocka_unit_test(sandboxes_that_wait_are_read),
         cmocka_unit_test(kinds_of_tasks_are_read_with_their_schemas),
         cmocka_unit_test(a_kind_of_task_is_everybodys_or_some_tenants_own),
+        cmocka_unit_test(conversations_have_a_way_to_their_models),
         cmocka_unit_test(mounts_and_devices_are_somebodys),
         cmocka_unit_test(the_master_key_is_in_one_of_three_places),
         cmocka_unit_test(every_way_in_is_taken),

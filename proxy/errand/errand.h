@@ -1,11 +1,28 @@
-/* One request to the desk, on a stream of its own that it opens with its caller's token. */
-#ifndef PROXY_DOCK_ERRAND_H
-#define PROXY_DOCK_ERRAND_H
+/* One request to the desk, on a stream of its own: of the dock, opened with its caller's token; of the broker, for a
+ * tenant (web-approval/broker/broker.h). */
+#ifndef PROXY_ERRAND_ERRAND_H
+#define PROXY_ERRAND_ERRAND_H
 
-#include "proxy/dock/dock.h"
+#include "common/http/http.h"
+#include "common/id.h"
 
+struct chan;
 struct conn;
+struct errand;
 struct frame;
+struct loop;
+
+enum { ERRAND_BODY_MAX = 1024 * 1024, ERRAND_ANSWER_MAX = 8 * 1024 * 1024 };
+
+/* All of a process. Its owner sets loop, desk (NULL: there is none now) and most. */
+struct errands {
+    struct loop *loop;
+    struct chan *desk;
+    struct errand *list;
+    size_t n, most;
+    uint64_t last;
+    bool waking; /* some of them go on at the end of this turn */
+};
 
 enum errand_event {
     ERRAND_NONE = 0, /* it failed: e->status 401 (the token is unknown) or 503, e->why says it */
@@ -18,7 +35,7 @@ typedef void errand_fn(void *arg, struct errand *e, enum errand_event ev);
 
 struct errand {
     struct errand *next;
-    struct dock *dock;
+    struct errands *of;
     errand_fn *fn;
     void *arg;
     uint64_t id;
@@ -35,8 +52,9 @@ struct errand {
 };
 
 struct errand_ask {
-    const struct digest *token;
-    struct span box; /* the token opens it alone; empty: it is a key */
+    const struct digest *token; /* NULL: it is asked for a tenant */
+    struct span tenant, lane;   /* of the broker; lane: empty, none */
+    struct span box;            /* the token opens it alone; empty: it is a key */
     const char *method;
     struct span target;
     struct span json; /* the request's body; p NULL: none */
@@ -45,7 +63,7 @@ struct errand_ask {
 };
 /* fn may be called until errand_free, never before this has returned. NULL: too many, no memory, or there is no
  * desk. */
-struct errand *errand_new(struct dock *d, const struct errand_ask *ask, errand_fn *fn, void *arg) MUSTCHECK;
+struct errand *errand_new(struct errands *d, const struct errand_ask *ask, errand_fn *fn, void *arg) MUSTCHECK;
 void errand_free(struct errand **e);
 /* Of an upload. -1: it cannot be, and fn will hear why. */
 int errand_write(struct errand *e, struct span data) MUSTCHECK;
@@ -54,7 +72,7 @@ bool errand_room(const struct errand *e);
 /* Do not go on with the answer. */
 void errand_pause(struct errand *e, bool paused);
 /* What the desk says; it has gone. */
-void errand_frame(struct dock *d, struct frame *f);
-void errands_lost(struct dock *d);
+void errand_frame(struct errands *d, struct frame *f);
+void errands_lost(struct errands *d);
 
 #endif

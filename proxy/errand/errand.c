@@ -1,4 +1,4 @@
-#include "proxy/dock/errand.h"
+#include "proxy/errand/errand.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
 
-enum { IN_MAX = 96 * 1024, REQUEST_MAX = DOCK_BODY_MAX + 64 * 1024 };
+enum { IN_MAX = 96 * 1024, REQUEST_MAX = ERRAND_BODY_MAX + 64 * 1024 };
 
 /* fn may free it: after this it is looked at no more unless it says that it lives. */
 static bool tell(struct errand *e, enum errand_event ev)
@@ -33,10 +33,10 @@ void errand_free(struct errand **at)
     if (!e)
         return;
     *at = NULL;
-    for (struct errand **p = &e->dock->errands; *p; p = &(*p)->next)
+    for (struct errand **p = &e->of->list; *p; p = &(*p)->next)
         if (*p == e) {
             *p = e->next;
-            e->dock->nerrands--;
+            e->of->n--;
             break;
         }
     conn_free(&e->conn);
@@ -136,45 +136,46 @@ static int write_request(struct errand *e, const struct errand_ask *ask)
     bool bad = http_write_request_line(&b, span_str(ask->method), ask->target) != 0 ||
                http_write_field(&b, SPAN("Host"), SPAN("desk")) != 0 ||
                (body && http_write_field(&b, SPAN("Content-Type"), SPAN("application/json")) != 0) ||
+               (ask->lane.n && http_write_field(&b, SPAN("Countersign-Lane"), ask->lane) != 0) ||
                http_write_end(&b,
                               ask->upload ? HTTP_CHUNKED
                               : body      ? HTTP_LENGTH
                                           : HTTP_NO_BODY,
                               ask->json.n) != 0 ||
                (body && dynbuf_add(&b, ask->json) != 0) || conn_write(e->conn, dynbuf_span(&b)) != 0;
-    dynbuf_free(&b);
+    dynbuf_wipe(&b); /* a lane is in there */
     return bad ? -1 : 0;
 }
 
 /* The desk's end leaves with the question whose token this is. */
 static int open_stream(struct errand *e, const struct errand_ask *ask, int fd)
 {
-    struct dynbuf *b = chan_begin(e->dock->desk, M_DOCK_OPEN, e->id);
+    bool token = ask->token != NULL;
+    struct dynbuf *b = chan_begin(e->of->desk, token ? M_DOCK_OPEN : M_BROKER_OPEN, e->id);
 
     if (!b)
         return -1;
-    msg_put_digest(b, ask->token);
-    msg_put_span(b, ask->box);
-    return chan_commit_fd(e->dock->desk, fd);
+    if (token)
+        msg_put_digest(b, ask->token);
+    msg_put_span(b, token ? ask->box : ask->tenant);
+    return chan_commit_fd(e->of->desk, fd);
 }
 
-struct errand *errand_new(struct dock *d, const struct errand_ask *ask, errand_fn *fn, void *arg)
+struct errand *errand_new(struct errands *d, const struct errand_ask *ask, errand_fn *fn, void *arg)
 {
     int fd[2] = {-1, -1};
-    struct errand *e = d->desk && d->nerrands < DOCK_ERRANDS && (!ask->json.p || ask->json.n <= DOCK_BODY_MAX)
-                           ? calloc(1, sizeof(*e))
-                           : NULL;
+    struct errand *e =
+        d->desk && d->n < d->most && (!ask->json.p || ask->json.n <= ERRAND_BODY_MAX) ? calloc(1, sizeof(*e)) : NULL;
 
     if (!e || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) != 0) {
         free(e);
         return NULL;
     }
-    *e = (struct errand){
-        .next = d->errands, .dock = d, .fn = fn, .arg = arg, .id = ++d->last_errand, .whole = ask->whole};
+    *e = (struct errand){.next = d->list, .of = d, .fn = fn, .arg = arg, .id = ++d->last, .whole = ask->whole};
     (void)snprintf(e->method, sizeof(e->method), "%s", ask->method);
-    dynbuf_init(&e->got, DOCK_ANSWER_MAX);
-    d->errands = e;
-    d->nerrands++;
+    dynbuf_init(&e->got, ERRAND_ANSWER_MAX);
+    d->list = e;
+    d->n++;
     e->conn = conn_new(d->loop, fd[0], IN_MAX, event, e);
     if (!e->conn || write_request(e, ask) != 0 || open_stream(e, ask, fd[1]) != 0)
         errand_free(&e);
@@ -205,12 +206,12 @@ bool errand_room(const struct errand *e)
 /* What is here already of those that may go on: not at once, for who says so may be told something himself. */
 static void wake(void *arg)
 {
-    struct dock *d = arg;
+    struct errands *d = arg;
     struct errand *e;
 
     d->waking = false;
     do {
-        for (e = d->errands; e && !e->woken;)
+        for (e = d->list; e && !e->woken;)
             e = e->next;
         if (e) {
             e->woken = false;
@@ -226,19 +227,19 @@ void errand_pause(struct errand *e, bool paused)
     e->paused = paused;
     conn_pause(e->conn, paused);
     e->woken = !paused;
-    if (e->woken && !e->dock->waking)
-        e->dock->waking = loop_defer(e->dock->loop, wake, e->dock) == 0;
+    if (e->woken && !e->of->waking)
+        e->of->waking = loop_defer(e->of->loop, wake, e->of) == 0;
 }
 
 /* --- the desk ---------------------------------------------------------------------- */
 
-void errand_frame(struct dock *d, struct frame *f)
+void errand_frame(struct errands *d, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     unsigned is = msg_get_u8(&m);
     struct span key = msg_get_span(&m, sizeof(((struct errand *)0)->key) - 1);
     struct span tenant = msg_get_span(&m, sizeof(((struct errand *)0)->tenant) - 1);
-    struct errand *e = d->errands;
+    struct errand *e = d->list;
 
     while (e && e->id != f->id)
         e = e->next;
@@ -255,12 +256,12 @@ void errand_frame(struct dock *d, struct frame *f)
     }
 }
 
-void errands_lost(struct dock *d)
+void errands_lost(struct errands *d)
 {
-    while (d->errands) {
-        struct errand *e = d->errands;
+    while (d->list) {
+        struct errand *e = d->list;
         fail(e, 503, "the desk ended; try again in a moment");
-        if (d->errands == e) /* whoever heard it left it to us */
+        if (d->list == e) /* whoever heard it left it to us */
             errand_free(&e);
     }
 }

@@ -1,0 +1,221 @@
+/* countersign-broker: its start-up, as a checklist. One process serves (worker 0), each other one runs turns. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "broker/models/route/table.h"
+#include "broker/serve/serve.h"
+#include "broker/store/sqlite/sqlite.h"
+#include "broker/work/work.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/net/chan.h"
+#include "common/net/loop.h"
+#include "common/net/tls.h"
+#include "common/role/role.h"
+#include "proxy/msgs.h"
+
+enum { TEXT = 1024, OPEN_TRIES = 100, OPEN_PAUSE_MS = 50 };
+
+struct start {
+    char dir[TEXT], db[TEXT], models[TEXT], proxy[128], boot[64];
+    uint64_t worker, workers, owner;
+    struct work work;
+    struct serve serve;
+    struct loop *loop;
+    struct chan *desk;
+};
+
+static void setting(void *arg, struct span key, struct span value)
+{
+    struct start *s = arg;
+    const struct {
+        const char *key;
+        char *to;
+        size_t room;
+    } texts[] = {{"broker_dir", s->dir, sizeof(s->dir)},
+                 {"broker_db", s->db, sizeof(s->db)},
+                 {"models", s->models, sizeof(s->models)},
+                 {"boot", s->boot, sizeof(s->boot)},
+                 {"proxy", s->proxy, sizeof(s->proxy)}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (span_eq(key, span_str(texts[i].key)) &&
+            snprintf(texts[i].to, texts[i].room, "%.*s", SPAN_FMT(value)) >= (int)texts[i].room)
+            log_die("the setting %s is too long", texts[i].key);
+    const struct {
+        const char *key;
+        uint64_t *to;
+    } numbers[] = {{"worker", &s->worker}, {"workers", &s->workers}, {"owner_uid", &s->owner}};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (span_eq(key, span_str(numbers[i].key)) && span_u64(value, UINT32_MAX, numbers[i].to) != 0)
+            log_die("a setting is not a number");
+}
+
+static void desk_frame(void *arg, struct chan *c, struct frame *f)
+{
+    struct start *s = arg;
+    if (s->worker > 0)
+        errand_frame(&s->work.errands, f);
+    else
+        serve_frame(&s->serve, f);
+}
+
+static void desk_gone(void *arg, struct chan *c)
+{
+    struct start *s = arg;
+    chan_free(&s->desk);
+    s->work.errands.desk = NULL;
+    if (s->worker > 0)
+        errands_lost(&s->work.errands);
+    else
+        serve_desk(&s->serve, NULL);
+}
+
+static void peer(void *arg, unsigned role, uint64_t instance, struct span info, int fd)
+{
+    static const struct chan_ops ops = {desk_frame, desk_gone};
+    struct start *s = arg;
+    if (role != ROLE_DESK) {
+        close(fd);
+        return;
+    }
+    if (s->desk != NULL)
+        desk_gone(s, s->desk);
+    s->desk = chan_new(s->loop, fd, &ops, s);
+    s->work.errands.desk = s->desk;
+    if (s->worker == 0)
+        serve_desk(&s->serve, s->desk);
+}
+
+static void take_ca(struct start *s, struct frame *f)
+{
+    struct err e;
+    const struct tls_trust trust = {.roots_pem = f->payload};
+    struct tls_client *c = tls_client_new(&trust, &e);
+    if (c == NULL) {
+        log_error("the gateway's CA cannot be used: %s", e.text);
+        return;
+    }
+    tls_client_free(&s->work.tls);
+    s->work.tls = c;
+}
+
+static void frame(void *arg, struct frame *f)
+{
+    struct start *s = arg;
+    struct msg_in m = msg_in(f->payload);
+    if (f->type == M_BROKER_CA) {
+        if (s->worker > 0)
+            take_ca(s, f);
+        return;
+    }
+    unsigned kind = msg_get_u8(&m);
+    (void)msg_get_span(&m, 255);
+    int fd = frame_take_fd(f, 0);
+    bool ours = f->type == M_LISTEN && msg_end(&m) == 0 && (kind == LISTEN_BROKER || kind == LISTEN_BROKER_OWN);
+    if (!ours || fd < 0 || s->worker > 0) {
+        log_error("message %u of the parent is not understood", f->type);
+        if (fd >= 0)
+            close(fd);
+    } else if (serve_listen(&s->serve, fd, kind == LISTEN_BROKER_OWN) != 0) {
+        log_die("the broker cannot listen: no memory");
+    }
+}
+
+static void stop(void *arg)
+{
+    struct start *s = arg;
+    s->work.stopping = true;
+    if (s->work.task != NULL)
+        task_leave(s->work.task);
+    exit(0);
+}
+
+/* Read while files can be opened. */
+static void read_models(struct start *s)
+{
+    struct dynbuf text;
+    struct err e;
+    dynbuf_init(&text, TABLE_TEXT_MAX);
+    arena_init(&s->work.models_arena, TABLE_ARENA_MAX);
+    if (file_read(s->models, &text) != 0)
+        log_die("the table of models cannot be read: %s", s->models);
+    struct span kept = arena_copy(&s->work.models_arena, dynbuf_span(&text));
+    if (kept.p == NULL || table_read(s->models, kept, &s->work.models_arena, &s->work.models, &e) != 0)
+        log_die("%s", kept.p == NULL ? "the table of models is empty" : e.text);
+    dynbuf_free(&text);
+}
+
+/* Who serves makes it where there is none; the workers come to one that is there. While it is being made, or taken
+ * over from one that was killed, it may be refused for a moment. */
+static struct bstore *open_store(const struct start *s)
+{
+    const struct timespec pause = {.tv_nsec = OPEN_PAUSE_MS * 1000000L};
+    struct bstore *store = NULL;
+    struct stat st;
+    struct err e = {"it is not there"};
+    for (int i = 0; i < OPEN_TRIES && store == NULL; i++) {
+        if (i > 0)
+            (void)nanosleep(&pause, NULL);
+        if (s->worker == 0 || (stat(s->db, &st) == 0 && st.st_size > 0))
+            store = bstore_sqlite_open(s->db, NULL, &e);
+    }
+    if (store == NULL)
+        log_die("the broker's store: %s", e.text);
+    return store;
+}
+
+/* The same for each process that is this worker of this gateway, one after the other. */
+static void who(const struct start *s, struct id *id)
+{
+    struct digest d;
+    char text[128];
+    int n = snprintf(text, sizeof(text), "%s worker %llu", s->boot, (unsigned long long)s->worker);
+    digest_of(span_of(text, n > 0 ? (size_t)n : 0), &d);
+    memcpy(id->b, d.b, ID_BYTES);
+}
+
+static uint16_t proxy_port(const struct start *s)
+{
+    const char *colon = strrchr(s->proxy, ':');
+    uint64_t n = 0;
+    if (colon == NULL || span_u64(span_str(colon + 1), 65535, &n) != 0)
+        log_die("the gateway has no proxy for the broker");
+    return (uint16_t)n;
+}
+
+int main(void)
+{
+    static struct start s;
+    static const struct role_ops ops = {.peer = peer, .config = setting, .frame = frame, .stop = stop};
+    const char *const dirs[] = {s.dir, NULL};
+    uint16_t port = 0;
+    struct wall wall = {.calls = WALL_FILES | WALL_ACCEPT, .rw_dirs = dirs};
+    if ((s.loop = loop_new()) == NULL)
+        return 1;
+    s.work.loop = s.serve.loop = s.loop;
+    s.work.errands = (struct errands){.loop = s.loop, .most = 2 * WORK_WISHES_MAX};
+    struct role *r = role_start("broker", s.loop, &ops, &s);
+    umask(077);
+    read_models(&s);
+    if (s.worker > 0) {
+        port = proxy_port(&s);
+        wall = (struct wall){
+            .calls = WALL_FILES | WALL_PAIR | WALL_CONNECT, .rw_dirs = dirs, .ports = &port, .nports = 1};
+    }
+    role_confine(r, &wall);
+    s.work.store = s.serve.store = open_store(&s);
+    s.work.store->share = s.workers > 1 ? s.workers - 1 : 1; /* one tenant's turns never have all workers */
+    (void)snprintf(s.work.proxy, sizeof(s.work.proxy), "%s", s.proxy);
+    s.serve.owner = (unsigned)s.owner;
+    who(&s, &s.work.id);
+    if (s.worker > 0)
+        work_begin(&s.work);
+    else if (serve_begin(&s.serve) != 0)
+        log_die("out of memory");
+    role_ready(r);
+    return loop_run(s.loop) == 0 ? 0 : 1;
+}

@@ -1,0 +1,101 @@
+/* Where conversations are had: HTTP and server-sent events. It runs nothing and asks no model; what it is told it
+ * puts into the store, and what it shows is what the store has.
+ *
+ *   door.c    bytes of a caller <-> one struct call at a time; whose key that is, the desk knows
+ *   routes.c  which handler · talk.c chat, cancel, history, fork · stream.c what happens, as it happens */
+#ifndef BROKER_SERVE_SERVE_H
+#define BROKER_SERVE_SERVE_H
+
+#include "broker/store/store.h"
+#include "common/http/http.h"
+#include "common/json/json.h"
+
+struct caller;
+struct chan;
+struct conn;
+struct frame;
+struct loop;
+struct timer;
+struct door;
+
+enum {
+    SERVE_CLIENTS = 2048,
+    SERVE_OWN = 32,              /* more for the operator, whoever else is there */
+    SERVE_TENANT_CLIENTS = 1536, /* of one tenant: some are left to the others */
+    SERVE_BODY_MAX = 1024 * 1024 + 64 * 1024,
+    SERVE_ARENA_MAX = 48 * 1024 * 1024,
+    SERVE_REQUEST_MS = 30 * 1000,
+    SERVE_IDLE_MS = 75 * 1000,
+    SERVE_SEND_MS = 60 * 1000, /* without progress of who is being answered */
+    SERVE_HEART_MS = 15 * 1000,
+    SERVE_WHO_MS = 30 * 1000, /* so long what the desk said of a key is believed while a stream is open */
+    SERVE_KEY_MAX = 256,
+    SERVE_PULSE_MS = 20 /* how often it is looked whether something was written, while somebody watches */
+};
+
+/* What a key lets do. */
+enum { MAY_CHAT = 1, MAY_READ = 2 };
+
+struct call;
+typedef void call_fn(struct call *x);
+struct call {
+    struct serve *serve;
+    struct caller *client;
+    struct dynbuf raw, body;
+    struct http_head head;
+    struct arena arena;
+    struct span arg; /* the {id} of the path */
+    call_fn *fn;
+    unsigned needs; /* MAY_* */
+    bool streams;   /* a stream of events: its head has left */
+    struct id conversation;
+    uint64_t epoch, after; /* the last event that was sent */
+    bool replays;          /* what is sent was there before it asked */
+    uint64_t until;        /* events up to here were */
+    unsigned status;
+    struct dynbuf out;
+    const char *type;
+};
+
+struct serve {
+    struct loop *loop;
+    struct bstore *store;
+    struct chan *desk;
+    unsigned owner;
+    struct caller *callers;
+    size_t ncallers;
+    uint64_t asked;
+    struct timer *pulse, *heart;
+    uint64_t last_pulse;
+    bool watched;
+};
+
+int serve_begin(struct serve *s) MUSTCHECK;
+/* own: a Unix socket, whose callers are the operator if the kernel says so. */
+int serve_listen(struct serve *s, int fd, bool own) MUSTCHECK;
+/* The channel to the desk, or NULL. */
+void serve_desk(struct serve *s, struct chan *desk);
+void serve_frame(struct serve *s, struct frame *f);
+
+/* --- door.c --- */
+struct span call_tenant(const struct call *x);
+/* The answer: x->status, type, out. x is gone after it. */
+void call_answer(struct call *x);
+/* The head of a stream of events; -1: the caller has gone, and x with it. */
+int call_stream(struct call *x) MUSTCHECK;
+int call_piece(struct call *x, struct span s) MUSTCHECK;
+void call_stream_end(struct call *x);
+/* Does it read what it is sent? */
+bool call_reads(const struct call *x);
+void reply_json(struct call *x, unsigned status, struct jsonw *w);
+void reply_no(struct call *x, unsigned status, const char *fmt, ...) PRINTF(3, 4);
+
+/* --- routes.c --- by x->head: x->fn, arg and needs. False: answered. */
+bool route_find(struct call *x) MUSTCHECK;
+
+call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, stream_open;
+/* More of what happened, as much as is read. */
+void stream_more(struct call *x);
+void stream_heart(struct call *x);
+
+#endif

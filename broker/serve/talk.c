@@ -1,0 +1,292 @@
+/* What is said, and asked for, at once: POST /chat, cancelling, lists, history, a fork. */
+#include "broker/models/message.h"
+#include "broker/serve/serve.h"
+
+enum { TEXT_MAX = 128 * 1024 };
+
+static void unable(struct call *x, enum bstore_result r)
+{
+    switch (r) {
+    case BS_NONE: reply_no(x, 404, "there is no such conversation or turn"); break;
+    case BS_FULL: reply_no(x, 429, "as much as may be at once: end or cancel some of it, and try again"); break;
+    case BS_CONFLICT: reply_no(x, 409, "this was asked for otherwise before, or cannot be now"); break;
+    default: reply_no(x, 503, "the store cannot be used at the moment; try again");
+    }
+}
+
+static void put_id(struct jsonw *w, const char *key, const struct id *id)
+{
+    char text[ID_TEXT + 1];
+    id_text(id, text);
+    jsonw_kv(w, key, span_of(text, ID_TEXT));
+}
+
+/* --- POST /chat --------------------------------------------------------------------------- */
+
+/* A whole number of the body, where it is there. -1, answered. */
+static int number(struct call *x, const struct json *j, const char *key, uint64_t most, uint64_t *out)
+{
+    if (json_get(j, span_str(key)) == NULL)
+        return 0;
+    if (json_u64(j, span_str(key), out) == 0 && *out > 0 && *out <= most)
+        return 0;
+    reply_no(x, 400, "`budget.%s` is a whole number from 1 to %llu", key, (unsigned long long)most);
+    return -1;
+}
+
+static int budget(struct call *x, const struct json *j, struct budget *b)
+{
+    *b = (struct budget){.steps = 100, .wall_ms = 3600 * 1000};
+    if (j != NULL && j->type != JSON_OBJECT) {
+        reply_no(x, 400, "`budget` is an object of steps, tokens, cost_micro, wall_ms and same_calls");
+        return -1;
+    }
+    return number(x, j, "steps", TURN_STEPS_MAX, &b->steps) != 0 ||
+                   number(x, j, "tokens", INT64_MAX >> 11, &b->tokens) != 0 ||
+                   number(x, j, "cost_micro", INT64_MAX >> 11, &b->cost_micro) != 0 ||
+                   number(x, j, "wall_ms", 7 * 86400 * 1000u, &b->wall_ms) != 0 ||
+                   number(x, j, "same_calls", TURN_SAME_MAX, &b->same_calls) != 0
+               ? -1
+               : 0;
+}
+
+static struct span said(struct call *x, struct span text)
+{
+    const struct block block = {.kind = BLOCK_TEXT, .text = text};
+    const struct message m = {.of = MESSAGE_USER, .block = &block, .n = 1};
+    struct dynbuf b;
+    struct jsonw w;
+    dynbuf_init(&b, BSTORE_BODY_MAX);
+    jsonw_begin(&w, &b);
+    message_put(&w, &m);
+    return arena_keep(&x->arena, &b);
+}
+
+static void accepted(struct call *x, const struct bstore_chatted *c)
+{
+    char conversation[ID_TEXT + 1];
+    struct jsonw w;
+    id_text(&c->conversation, conversation);
+    reply_json(x, 202, &w);
+    jsonw_object(&w);
+    put_id(&w, "conversation_id", &c->conversation);
+    put_id(&w, "turn_id", &c->turn);
+    jsonw_kv(&w, "stream_url", arena_printf(&x->arena, "/stream/%s", conversation));
+    jsonw_kv(&w, "last_event_id",
+             arena_printf(&x->arena, "%llu.%llu", (unsigned long long)c->log_epoch, (unsigned long long)c->log_seq));
+    jsonw_end_object(&w);
+    call_answer(x);
+}
+
+static bool known(const struct json *j)
+{
+    for (const struct json *m = j->child; m != NULL; m = m->next)
+        if (!span_eq(m->key, SPAN("message")) && !span_eq(m->key, SPAN("conversation_id")) &&
+            !span_eq(m->key, SPAN("budget")))
+            return false;
+    return true;
+}
+
+void talk_chat(struct call *x)
+{
+    const struct json *j = json_parse(dynbuf_span(&x->body), &x->arena);
+    const struct http_field *key = http_find(&x->head, SPAN("Idempotency-Key"));
+    struct span text = json_text(j, SPAN("message")), of = json_text(j, SPAN("conversation_id"));
+    struct bstore_chat in = {.tenant = call_tenant(x), .key = key != NULL ? key->value : SPAN_NONE};
+    struct bstore_chatted out;
+    if (j == NULL || j->type != JSON_OBJECT || !known(j) || text.n == 0 || text_is_blank(text)) {
+        reply_no(x, 400, "a chat is a JSON object with `message`, a text, and maybe `conversation_id` and `budget`");
+        return;
+    }
+    if (text.n > TEXT_MAX || in.key.n > BSTORE_KEY_MAX) {
+        reply_no(x, 413, "a message has at most %d bytes, an Idempotency-Key %d", TEXT_MAX, BSTORE_KEY_MAX);
+        return;
+    }
+    if (of.n > 0 && id_parse(of, &in.conversation) != 0) {
+        reply_no(x, 404, "there is no such conversation");
+        return;
+    }
+    if (budget(x, json_get(j, SPAN("budget")), &in.budget) != 0)
+        return;
+    in.body = said(x, text);
+    digest_of(dynbuf_span(&x->body), &in.request);
+    enum bstore_result r = in.body.p != NULL ? bstore_chat(x->serve->store, &in, &out) : BS_FULL;
+    if (r == BS_OK || r == BS_AGAIN)
+        accepted(x, &out);
+    else if (r == BS_CONFLICT)
+        reply_no(x, 409, "this Idempotency-Key came with another request before");
+    else
+        unable(x, r);
+}
+
+/* --- turns --------------------------------------------------------------------------------- */
+
+static bool id_of(struct call *x, struct id *id)
+{
+    if (id_parse(x->arg, id) == 0)
+        return true;
+    reply_no(x, 404, "there is no such conversation or turn");
+    return false;
+}
+
+void talk_turn(struct call *x)
+{
+    struct bstore_turn_row row;
+    struct jsonw w;
+    struct id id;
+    if (!id_of(x, &id))
+        return;
+    enum bstore_result r = bstore_turn(x->serve->store, call_tenant(x), &id, &x->arena, &row);
+    if (r != BS_OK) {
+        unable(x, r);
+        return;
+    }
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    put_id(&w, "turn_id", &id);
+    put_id(&w, "conversation_id", &row.conversation);
+    jsonw_kv(&w, "state", row.state);
+    if (row.end != END_NONE) {
+        jsonw_kv(&w, "end", span_str(turn_end_name(row.end)));
+        jsonw_kv(&w, "words", span_str(turn_end_words(row.end)));
+    }
+    if (row.why.n > 0)
+        jsonw_kv(&w, "why", row.why);
+    jsonw_kv_u64(&w, "steps", row.used.steps);
+    jsonw_kv_u64(&w, "tokens", row.used.tokens);
+    jsonw_kv_u64(&w, "cost_micro", row.used.cost_micro);
+    jsonw_end_object(&w);
+    call_answer(x);
+}
+
+void talk_cancel(struct call *x)
+{
+    struct jsonw w;
+    struct id id;
+    if (!id_of(x, &id))
+        return;
+    enum bstore_result r = bstore_cancel(x->serve->store, call_tenant(x), &id);
+    if (r != BS_OK && r != BS_AGAIN) {
+        unable(x, r);
+        return;
+    }
+    reply_json(x, 202, &w);
+    jsonw_object(&w);
+    put_id(&w, "turn_id", &id);
+    jsonw_end_object(&w);
+    call_answer(x);
+}
+
+/* --- conversations -------------------------------------------------------------------------- */
+
+static bool query(struct call *x, struct span name, struct span *out)
+{
+    struct span rest = x->head.query, pair, key, value;
+    bool more = true;
+    *out = SPAN_NONE;
+    while (more && rest.n > 0) {
+        more = span_cut(rest, '&', &pair, &rest);
+        (void)span_cut(pair, '=', &key, &value);
+        if (span_eq(key, name))
+            *out = value;
+    }
+    return out->n > 0;
+}
+
+void talk_list(struct call *x)
+{
+    struct bstore_conversations all;
+    struct id after = {{0}};
+    struct span from;
+    struct jsonw w;
+    if (query(x, SPAN("after"), &from) && id_parse(from, &after) != 0) {
+        reply_no(x, 400, "`after` is the id of a conversation");
+        return;
+    }
+    enum bstore_result r = bstore_conversations(x->serve->store, call_tenant(x), &after, &x->arena, &all);
+    if (r != BS_OK) {
+        unable(x, r);
+        return;
+    }
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_kv_array(&w, "conversations");
+    for (size_t i = 0; i < all.n; i++) {
+        const struct bstore_conversation *c = &all.row[i];
+        jsonw_object(&w);
+        put_id(&w, "conversation_id", &c->id);
+        jsonw_kv(&w, "phase", c->phase);
+        jsonw_kv_u64(&w, "created_ms", c->created_ms);
+        jsonw_kv_u64(&w, "changed_ms", c->changed_ms);
+        jsonw_kv_u64(&w, "turns", c->turns);
+        jsonw_kv_u64(&w, "messages", c->messages);
+        jsonw_kv_bool(&w, "busy", c->busy);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    jsonw_kv_bool(&w, "more", all.n == BSTORE_READ_MAX);
+    jsonw_end_object(&w);
+    call_answer(x);
+}
+
+void talk_history(struct call *x)
+{
+    struct bstore_messages page;
+    struct span from;
+    uint64_t after = 0;
+    struct jsonw w;
+    struct id id;
+    if (!id_of(x, &id))
+        return;
+    if (query(x, SPAN("after"), &from) && span_u64(from, INT64_MAX, &after) != 0) {
+        reply_no(x, 400, "`after` is the number of a message");
+        return;
+    }
+    enum bstore_result r = bstore_messages(x->serve->store, call_tenant(x), &id, after, &x->arena, &page);
+    if (r != BS_OK) {
+        unable(x, r);
+        return;
+    }
+    reply_json(x, 200, &w);
+    jsonw_object(&w);
+    jsonw_kv_array(&w, "messages");
+    for (size_t i = 0; i < page.n; i++) {
+        jsonw_object(&w);
+        jsonw_kv_u64(&w, "seq", page.message[i].seq);
+        put_id(&w, "turn_id", &page.message[i].turn);
+        jsonw_kv(&w, "role", page.message[i].role);
+        jsonw_kv_raw(&w, "message", page.message[i].body);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    jsonw_kv_bool(&w, "more", page.n > 0);
+    jsonw_end_object(&w);
+    call_answer(x);
+}
+
+/* With the first so many messages of it; its sandbox and its log stay behind. */
+void talk_fork(struct call *x)
+{
+    const struct json *j = json_parse(dynbuf_span(&x->body), &x->arena);
+    struct id id, made;
+    uint64_t messages = 0;
+    struct jsonw w;
+    if (!id_of(x, &id))
+        return;
+    if (json_u64(j, SPAN("messages"), &messages) != 0 || messages == 0) {
+        reply_no(x, 400, "a fork says how many `messages` it begins with");
+        return;
+    }
+    enum bstore_result r = bstore_fork(x->serve->store, call_tenant(x), &id, messages, &made);
+    if (r == BS_CONFLICT)
+        reply_no(x, 409, "it has not so many messages, or calls would be cut from their results there");
+    else if (r != BS_OK)
+        unable(x, r);
+    else {
+        reply_json(x, 201, &w);
+        jsonw_object(&w);
+        put_id(&w, "conversation_id", &made);
+        jsonw_end_object(&w);
+        call_answer(x);
+    }
+}

@@ -1,0 +1,123 @@
+/* What goes into the store and what comes out of it. Spans that come back live in the arena that was given. */
+#ifndef BROKER_STORE_RECORDS_H
+#define BROKER_STORE_RECORDS_H
+
+#include "broker/turn.h"
+#include "common/span.h"
+
+enum { BSTORE_NAME_MAX = 128 }; /* bytes of a tenant, a tool, a kind, a role, a type */
+
+/* A worker's right to change a turn, until its time is over. */
+struct claim {
+    char tenant[BSTORE_NAME_MAX + 1]; /* as bytes: tenant_n of them */
+    size_t tenant_n;
+    struct id turn, conversation, worker;
+    uint64_t epoch;
+};
+
+struct bstore_chat {
+    struct span tenant, key; /* key: empty, none */
+    struct digest request;   /* what the key stands for */
+    struct id conversation;  /* none: a new one */
+    struct span body;        /* the person's message, JSON */
+    struct budget budget;
+};
+struct bstore_chatted {
+    struct id conversation, turn;
+    uint64_t log_epoch, log_seq; /* of the last event before the turn's own */
+};
+
+struct bstore_event {
+    struct span type, body; /* body: JSON */
+};
+struct bstore_message {
+    struct span role, body;
+};
+struct bstore_call {
+    struct span tool, args;
+    enum call_class class;
+};
+/* The answer of the model that a step got, with the calls in it. */
+struct bstore_plan {
+    struct span answer;
+    struct used used; /* for it; steps is not looked at */
+    const struct bstore_call *call;
+    size_t n; /* at most TURN_CALLS_MAX */
+};
+struct bstore_settled {
+    enum call_end end;
+    struct span result, effect; /* effect: how the gateway's record calls it, or empty */
+};
+/* What a turn goes on from. */
+struct bstore_checkpoint {
+    struct span message_state, filesystem_state_ref, execution_state, effect_log;
+};
+struct bstore_settle {
+    struct bstore_checkpoint checkpoint;
+    struct span phase; /* coding, building, deploying, completed; empty: as it was */
+    const struct bstore_message *message;
+    size_t messages;
+    const struct bstore_event *event;
+    size_t events;
+};
+
+struct bstore_found_call {
+    struct bstore_call call;
+    struct digest key;
+    struct bstore_settled settled; /* CALL_OPEN: not yet */
+};
+/* A turn as it was left. */
+struct bstore_turn {
+    uint64_t now_ms, started_ms, lost;
+    bool cancelled;
+    struct budget budget;
+    struct used used;
+    uint64_t settled; /* the number of the last settled step; 0: none */
+    struct bstore_checkpoint checkpoint;
+    uint64_t open; /* the number of a step that is not settled; 0: none */
+    uint64_t attempts;
+    bool planned;
+    struct span answer;
+    struct bstore_found_call *call;
+    size_t calls;
+};
+
+struct bstore_read_event {
+    uint64_t seq, turn_epoch;
+    struct id turn;
+    struct span type, body;
+};
+struct bstore_log {
+    uint64_t epoch, first, next; /* seqs first .. next - 1 are there */
+    struct bstore_read_event *event;
+    size_t n;
+    bool busy; /* a turn of it has not ended */
+};
+struct bstore_read_message {
+    uint64_t seq;
+    struct id turn;
+    struct span role, body;
+};
+struct bstore_messages {
+    struct bstore_read_message *message;
+    size_t n;
+};
+struct bstore_conversation {
+    struct id id;
+    uint64_t created_ms, changed_ms, turns, messages;
+    struct span phase;
+    bool busy;
+};
+struct bstore_conversations {
+    struct bstore_conversation *row;
+    size_t n;
+};
+struct bstore_turn_row {
+    struct id conversation;
+    struct span state; /* queued, running, done, aside */
+    enum turn_end end;
+    struct span why;
+    struct used used;
+};
+
+#endif

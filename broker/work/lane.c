@@ -1,0 +1,137 @@
+/* What a turn is given: its conversation's identity at the gateway, anew each time the turn is taken, leases for it,
+ * and a sandbox for its tools. */
+#include <stdio.h>
+
+#include "broker/work/work.h"
+#include "common/json/json.h"
+#include "common/log.h"
+#include "common/net/loop.h"
+
+enum { BOX_LIFE_S = 24 * 3600, JSON_MAX = 4096 };
+
+/* --- the lane ------------------------------------------------------------------------- */
+
+static void taken(struct task *t, uint64_t arg, unsigned status, struct span body)
+{
+    const struct json *j = status == 201 ? json_parse(body, &t->step_arena) : NULL;
+    struct span token = json_text(j, SPAN("token"));
+    bool ok = token.n > 0 && token.n <= WORK_LANE_MAX;
+    if (ok)
+        (void)snprintf(t->lane, sizeof(t->lane), "%.*s", SPAN_FMT(token));
+    else
+        task_why(t, desk_words(t, status, body));
+    task_ready(t, ok);
+}
+
+void lane_take(struct task *t)
+{
+    desk_ask(t, "POST", arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity", t->conversation),
+             SPAN("{}"), taken, 0);
+}
+
+/* Whether it went or not: the next turn of the conversation ends it, too. */
+static void dropped(struct task *t, uint64_t arg, unsigned status, struct span body)
+{
+    task_finish(t);
+}
+
+/* The turn is over, and nothing may be sent for it any more. */
+void lane_drop(struct task *t)
+{
+    desk_ask(t, "DELETE", arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity", t->conversation),
+             SPAN_NONE, dropped, 0);
+}
+
+/* --- leases --------------------------------------------------------------------------- */
+
+struct wants {
+    told_fn *fn;
+    uint64_t arg;
+    struct span credential;
+};
+
+static void leased(struct task *t, uint64_t arg, unsigned status, struct span body)
+{
+    const struct wants *w = (const struct wants *)(uintptr_t)arg;
+    const struct json *j = status == 201 ? json_parse(body, &t->step_arena) : NULL;
+    struct span lease = json_text(j, SPAN("lease"));
+    struct task_lease *l = &t->lease[t->nleases];
+    if (lease.n == 0 || lease.n > WORK_LEASE_MAX || t->nleases == WORK_LEASES_MAX) {
+        w->fn(t, w->arg, status == 201 ? 503 : status, body);
+        return;
+    }
+    l->credential = arena_copy(&t->arena, w->credential);
+    (void)snprintf(l->text, sizeof(l->text), "%.*s", SPAN_FMT(lease));
+    t->nleases++;
+    w->fn(t, w->arg, 200, span_str(l->text));
+}
+
+void lease_need(struct task *t, struct span credential, told_fn *fn, uint64_t arg)
+{
+    struct wants *w = arena_alloc(&t->step_arena, sizeof(*w));
+    struct dynbuf b;
+    struct jsonw j;
+    for (size_t i = 0; i < t->nleases; i++)
+        if (span_eq(t->lease[i].credential, credential)) {
+            fn(t, arg, 200, span_str(t->lease[i].text));
+            return;
+        }
+    dynbuf_init(&b, JSON_MAX);
+    jsonw_begin(&j, &b);
+    jsonw_object(&j);
+    jsonw_kv(&j, "credential", credential);
+    jsonw_end_object(&j);
+    struct span json = arena_keep(&t->step_arena, &b);
+    if (w == NULL || json.p == NULL) {
+        fn(t, arg, 503, SPAN_NONE);
+        return;
+    }
+    *w = (struct wants){fn, arg, credential};
+    desk_ask(t, "POST", arena_printf(&t->step_arena, "/api/v1/conversations/%s/leases", t->conversation), json,
+             leased, (uint64_t)(uintptr_t)w);
+}
+
+/* --- the sandbox ---------------------------------------------------------------------- */
+
+static void say_started(struct task *t, uint64_t generation)
+{
+    char ref[sizeof(t->files_ref)];
+    struct dynbuf b;
+    struct jsonw w;
+    (void)snprintf(ref, sizeof(ref), "%s.%llu", t->box, (unsigned long long)generation);
+    bool again = t->files_ref[0] != '\0';
+    (void)snprintf(t->files_ref, sizeof(t->files_ref), "%s", ref);
+    show_begin(&b, &w);
+    jsonw_kv(&w, "turn", span_str(t->turn));
+    jsonw_kv(&w, "sandbox", span_str(t->box));
+    jsonw_kv_bool(&w, "files_lost", again);
+    jsonw_end_object(&w);
+    show(t, "sandbox.started", &b);
+}
+
+static void started(struct task *t, uint64_t arg, unsigned status, struct span body)
+{
+    const struct wants *w = (const struct wants *)(uintptr_t)arg;
+    const struct json *j = json_parse(body, &t->step_arena);
+    uint64_t generation = 0;
+    bool runs = status == 409 && span_eq(json_text(j, SPAN("title")), SPAN("It runs"));
+    if (status == 201 || status == 200) {
+        (void)!json_u64(j, SPAN("generation"), &generation);
+        say_started(t, generation);
+    }
+    t->box_up = status == 201 || status == 200 || runs;
+    w->fn(t, w->arg, t->box_up ? 200 : status, body);
+}
+
+void box_need(struct task *t, told_fn *fn, uint64_t arg)
+{
+    struct wants *w = arena_alloc(&t->step_arena, sizeof(*w));
+    if (w == NULL || t->box_up) {
+        fn(t, arg, w == NULL ? 503 : 200, SPAN_NONE);
+        return;
+    }
+    *w = (struct wants){.fn = fn, .arg = arg};
+    desk_ask(t, "POST", SPAN("/api/v1/sandboxes/start"),
+             arena_printf(&t->step_arena, "{\"name\":\"%s\",\"timeout\":%d}", t->box, BOX_LIFE_S), started,
+             (uint64_t)(uintptr_t)w);
+}

@@ -1,0 +1,158 @@
+/* What a model is asked, from what the store keeps; and what a step leaves there. */
+#include "broker/work/tools.h"
+#include "broker/work/work.h"
+
+enum {
+    MESSAGE_ROOM = BSTORE_BODY_MAX,
+    ALL_RESULTS = 144 * 1024 /* JSON may need six bytes for one */,
+    ARGS_TOLD = 512
+};
+
+const char prompt_system[] =
+    "You work for a person, in a sandbox of your own: a Linux machine without any key or password. What it sends "
+    "passes "
+    "a gateway, which puts credentials in where a policy allows it, and holds writes until a person has approved "
+    "exactly "
+    "those bytes: a request that waits is no error, and repeating it asks for nothing new. Never ask for secrets: "
+    "there are "
+    "none here. When a call's outcome is said to be unknown, look at what is there before you do anything again.";
+
+/* One that is kept, as a message. */
+static int get(struct task *t, struct arena *a, const struct bstore_read_message *row, struct message *out)
+{
+    struct err e;
+    const struct json *j = json_parse(row->body, a);
+    if (j == NULL || message_get(j, a, out, &e) != 0) {
+        task_why(t, j == NULL ? SPAN("a kept message cannot be read") : span_str(e.text));
+        return -1;
+    }
+    return 0;
+}
+
+int prompt_build(struct task *t, struct arena *a, struct prompt *out)
+{
+    struct bstore_messages page;
+    size_t max = 0;
+    uint64_t after = 0;
+    *out = (struct prompt){.n = 0};
+    do {
+        if (bstore_messages(t->w->store, span_of(t->claim.tenant, t->claim.tenant_n), &t->claim.conversation, after,
+                            a, &page) != BS_OK) {
+            task_why(t, SPAN("the conversation cannot be read"));
+            return -1;
+        }
+        for (size_t i = 0; i < page.n; i++) {
+            struct message *more = arena_more(a, out->message, out->n, &max, sizeof(*more));
+            if (more == NULL || out->n == MESSAGES_MAX) {
+                task_why(t, SPAN("the conversation is longer than can be asked at once"));
+                return -1;
+            }
+            out->message = more;
+            if (get(t, a, &page.message[i], &out->message[out->n]) != 0)
+                return -1;
+            out->n++;
+            out->bytes += page.message[i].body.n;
+            after = page.message[i].seq;
+        }
+    } while (page.n > 0);
+    return 0;
+}
+
+/* --- what is left ------------------------------------------------------------------------ */
+
+static struct span result_of(const struct task *t, size_t ord)
+{
+    return span_first(t->call[ord].result, ALL_RESULTS / (t->calls > 0 ? t->calls : 1));
+}
+
+static struct span kept(struct task *t, const struct message *m)
+{
+    struct dynbuf b;
+    struct jsonw w;
+    dynbuf_init(&b, MESSAGE_ROOM);
+    jsonw_begin(&w, &b);
+    message_put(&w, m);
+    return arena_keep(&t->step_arena, &b);
+}
+
+/* The results, each under the id that the model's message gave its call. */
+static struct span results(struct task *t)
+{
+    struct message asked;
+    struct err e;
+    const struct json *j = json_parse(t->answer, &t->step_arena);
+    struct block *b = arena_alloc(&t->step_arena, t->calls * sizeof(*b));
+    size_t ord = 0;
+    if (j == NULL || b == NULL || message_get(j, &t->step_arena, &asked, &e) != 0)
+        return SPAN_NONE;
+    for (size_t i = 0; i < asked.n && ord < t->calls; i++)
+        if (asked.block[i].kind == BLOCK_CALL) {
+            b[ord] = (struct block){.kind = BLOCK_RESULT,
+                                    .id = asked.block[i].id,
+                                    .text = result_of(t, ord),
+                                    .failed = t->call[ord].end != CALL_DONE};
+            ord++;
+        }
+    const struct message m = {.of = MESSAGE_USER, .block = b, .n = ord};
+    return ord == t->calls ? kept(t, &m) : SPAN_NONE;
+}
+
+/* Of a batch of which not all is known, in place of it: what was asked for, what came, and what is not known. */
+static struct span recalled(struct task *t)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, MESSAGE_ROOM);
+    (void)dynbuf_addf(&b,
+                      "The last step was cut off. Some of its calls may have had their effect though nothing came "
+                      "back: confirm the state before you go on, and repeat nothing blindly.\n");
+    for (size_t i = 0; i < t->calls; i++) {
+        const struct work_call *c = &t->call[i];
+        (void)dynbuf_addf(&b, "\n- %.*s %.*s\n  outcome: %s\n", SPAN_FMT(c->call.tool),
+                          SPAN_FMT(span_first(c->call.args, ARGS_TOLD)), call_end_name(c->end));
+        (void)dynbuf_add(&b, span_first(result_of(t, i), ALL_RESULTS / (4 * t->calls)));
+    }
+    struct span text = arena_keep(&t->step_arena, &b);
+    const struct block block = {.kind = BLOCK_TEXT, .text = text};
+    const struct message m = {.of = MESSAGE_USER, .block = &block, .n = 1};
+    return text.p != NULL ? kept(t, &m) : SPAN_NONE;
+}
+
+size_t settle_messages(struct task *t, bool rewind, struct bstore_message *m)
+{
+    size_t n = 0;
+    if (!rewind)
+        m[n++] = (struct bstore_message){SPAN("assistant"), t->answer};
+    if (rewind)
+        m[n++] = (struct bstore_message){SPAN("recalled"), recalled(t)};
+    else if (t->calls > 0)
+        m[n++] = (struct bstore_message){SPAN("results"), results(t)};
+    for (size_t i = 0; i < n; i++)
+        if (m[i].body.p == NULL) {
+            task_why(t, SPAN("what the step left cannot be written down"));
+            return 0;
+        }
+    return n;
+}
+
+/* By their keys: what each call was, how it ended, and how the gateway's record calls it. */
+struct span settle_effects(struct task *t)
+{
+    struct dynbuf b;
+    struct jsonw w;
+    char hex[2 * DIGEST_BYTES + 1];
+    dynbuf_init(&b, MESSAGE_ROOM);
+    jsonw_begin(&w, &b);
+    jsonw_array(&w);
+    for (size_t i = 0; i < t->calls; i++) {
+        hex_text(span_of(t->call[i].key.b, DIGEST_BYTES), hex);
+        jsonw_object(&w);
+        jsonw_kv(&w, "key", span_str(hex));
+        jsonw_kv(&w, "tool", t->call[i].call.tool);
+        jsonw_kv(&w, "end", span_str(call_end_name(t->call[i].end)));
+        if (t->call[i].effect.n > 0)
+            jsonw_kv(&w, "effect", t->call[i].effect);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_array(&w);
+    return arena_keep(&t->step_arena, &b);
+}

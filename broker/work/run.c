@@ -1,0 +1,43 @@
+/* A call is run: its arguments are read, its sandbox is there, and then it is the tool's. */
+#include "broker/work/tools.h"
+#include "broker/work/work.h"
+
+static void not_there(struct task *t, uint64_t ord, struct span why)
+{
+    task_done(t, ord, CALL_ERROR, why);
+}
+
+/* Nothing of the call has left yet, whatever is said here. */
+static void boxed(struct task *t, uint64_t ord, unsigned status, struct span body)
+{
+    struct work_call *c = &t->call[ord];
+    const struct tool *tool = tool_of(c->call.tool);
+    const struct json *args = json_parse(c->call.args, &t->step_arena);
+    if (c->abort)
+        not_there(t, ord, SPAN("it was cancelled before it was run"));
+    else if (status != 200)
+        not_there(t, ord,
+                  arena_printf(&t->step_arena, "the sandbox cannot be had, and nothing was run: %.*s",
+                               SPAN_FMT(desk_words(t, status, body))));
+    else if (tool == NULL || args == NULL || args->type != JSON_OBJECT)
+        not_there(t, ord, SPAN("the arguments are no JSON object"));
+    else
+        tool->run(t, ord, args);
+}
+
+void run_call(struct task *t, uint64_t ord)
+{
+    struct work_call *c = &t->call[ord];
+    dynbuf_init(&c->said, WORK_RESULT_MAX);
+    c->abort = false;
+    if (span_eq(c->call.tool, TOOL_BROKEN))
+        not_there(t, ord, json_text(json_parse(c->call.args, &t->step_arena), SPAN("why")));
+    else
+        box_need(t, boxed, ord);
+}
+
+void run_abort(struct task *t, uint64_t ord)
+{
+    t->call[ord].abort = true;
+    command_abort(t, ord);
+}

@@ -1,0 +1,354 @@
+/* One turn: what the agent asks for is done, and what came of it is told. Nothing here decides. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "broker/work/tools.h"
+#include "broker/work/work.h"
+#include "common/log.h"
+#include "common/net/loop.h"
+
+enum { RETRY_MS = 1000, EXECUTION_MAX = LOOP_KEPT_MAX, DELTA_ROOM = 64 * 1024 };
+
+static void pump(struct task *t);
+
+/* --- its end ------------------------------------------------------------------------- */
+
+static void release(void *arg)
+{
+    struct task *t = arg;
+    struct work *w = t->w;
+    think_end(t);
+    for (size_t i = 0; i < t->calls; i++)
+        tool_forget(&t->call[i]);
+    desk_forget(t);
+    arena_free(&t->arena);
+    arena_free(&t->step_arena);
+    arena_free(&t->event_arena);
+    dynbuf_free(&t->delta);
+    timer_free(&t->tick);
+    timer_free(&t->flush);
+    explicit_bzero(t, sizeof(*t)); /* its lane and its leases */
+    free(t);
+    w->try_ms = 0;
+    timer_set(w->look, 0);
+}
+
+static void end(struct task *t)
+{
+    if (t->over)
+        return;
+    t->over = true; /* whoever is in the middle of telling it something goes on until it is released */
+    if (!t->fenced && !t->given_back && t->agent.state != LOOP_OVER &&
+        bstore_release(t->w->store, &t->claim, RETRY_MS) != BS_OK)
+        log_warn("a turn stays claimed until its claim is over: %s", bstore_why(t->w->store));
+    t->w->task = NULL;
+    if (loop_defer(t->w->loop, release, t) != 0)
+        log_die("out of memory");
+}
+
+void task_leave(struct task *t)
+{
+    (void)!show_flush(t);
+    end(t);
+}
+
+void task_why(struct task *t, struct span words)
+{
+    (void)snprintf(t->why, sizeof(t->why), "%.*s", SPAN_FMT(span_first(words, WORK_WHY_MAX)));
+}
+
+bool task_passed(struct task *t, enum bstore_result r)
+{
+    if (r == BS_OK || r == BS_AGAIN)
+        return true;
+    if (t->over)
+        return false;
+    t->fenced |= r == BS_FENCED;
+    if (r != BS_FENCED)
+        log_warn("turn %s: the store did not take what was done (%d): %s", t->turn, (int)r, bstore_why(t->w->store));
+    task_tell(t, (struct loop_event){.heard = r == BS_FENCED ? HEARD_FENCED : HEARD_FAILED});
+    return false;
+}
+
+/* --- told ---------------------------------------------------------------------------- */
+
+void task_tell(struct task *t, struct loop_event e)
+{
+    struct loop_actions out;
+    if (t->over)
+        return;
+    e.now_ms = loop_wall(t->w->loop);
+    if (!agent_hear(&t->agent, &e, &out))
+        return;
+    for (size_t i = 0; i < out.n && t->ntodo < WORK_TODO_MAX; i++)
+        t->todo[t->ntodo++] = out.a[i];
+    pump(t);
+}
+
+void task_done(struct task *t, uint64_t ord, enum call_end how, struct span result)
+{
+    struct work_call *c = &t->call[ord];
+    tool_forget(c);
+    c->result = arena_copy(&t->step_arena, span_first(result, WORK_RESULT_MAX));
+    task_tell(t, (struct loop_event){.heard = HEARD_DONE, .ord = ord, .end = how});
+}
+
+static void tick(void *arg)
+{
+    struct task *t = arg;
+    bool cancelled = false;
+    enum bstore_result r = bstore_cancelled(t->w->store, &t->claim, &cancelled);
+    timer_set(t->tick, WORK_TICK_MS);
+    if (r == BS_FAIL) /* the store is locked or full for a moment: the claim says when that is too long */
+        return;
+    if (task_passed(t, r))
+        task_tell(t, (struct loop_event){.heard = cancelled ? HEARD_CANCEL : HEARD_TICK});
+}
+
+static void flush(void *arg)
+{
+    (void)!show_flush(arg);
+}
+
+/* --- a step -------------------------------------------------------------------------- */
+
+static void step_begin(struct task *t, uint64_t step)
+{
+    uint64_t attempts;
+    think_end(t);
+    desk_forget(t);
+    for (size_t i = 0; i < t->calls; i++)
+        tool_forget(&t->call[i]);
+    t->calls = 0;
+    t->step = step;
+    t->tried = 0;
+    t->all_tries = 0;
+    t->answer = SPAN_NONE;
+    arena_free(&t->step_arena);
+    arena_init(&t->step_arena, WORK_STEP_BYTES);
+    if (show_flush(t) && task_passed(t, bstore_step(t->w->store, &t->claim, step, SPAN("model"), &attempts)))
+        task_tell(t, (struct loop_event){.heard = HEARD_BEGUN, .attempts = attempts});
+}
+
+static void plan(struct task *t, size_t n)
+{
+    struct bstore_call call[TURN_CALLS_MAX];
+    struct dynbuf b;
+    struct jsonw w;
+    for (size_t i = 0; i < n; i++) {
+        call[i] = t->call[i].call;
+        call_key(&t->claim.turn, t->step, i, call[i].tool, call[i].args, &t->call[i].key);
+    }
+    const struct bstore_plan p = {.answer = t->answer, .used = t->used, .call = call, .n = n};
+    if (!show_flush(t) || !task_passed(t, bstore_plan(t->w->store, &t->claim, t->step, &p)))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        show_begin(&b, &w);
+        jsonw_kv(&w, "turn", span_str(t->turn));
+        jsonw_kv_u64(&w, "step", t->step);
+        jsonw_kv_u64(&w, "call", i);
+        jsonw_kv(&w, "tool", call[i].tool);
+        jsonw_kv(&w, "class", span_str(call_class_name(call[i].class)));
+        jsonw_kv(&w, "arguments", span_first(call[i].args, TOOL_SHOWN_MAX));
+        jsonw_end_object(&w);
+        show(t, "tool.call", &b);
+    }
+    task_tell(t, (struct loop_event){.heard = HEARD_PLANNED});
+}
+
+static void settle_call(struct task *t, const struct loop_action *a)
+{
+    struct work_call *c = &t->call[a->ord];
+    struct dynbuf b;
+    struct jsonw w;
+    const char *words = call_end_words(a->end);
+    if (*words != '\0')
+        c->result =
+            c->result.n == 0 ? span_str(words) : arena_printf(&t->step_arena, "%s\n%.*s", words, SPAN_FMT(c->result));
+    const struct bstore_settled how = {.end = a->end, .result = c->result, .effect = c->effect};
+    if (!show_flush(t) || !task_passed(t, bstore_call(t->w->store, &t->claim, a->step, a->ord, &how)))
+        return;
+    c->end = a->end;
+    show_begin(&b, &w);
+    jsonw_kv(&w, "turn", span_str(t->turn));
+    jsonw_kv_u64(&w, "step", a->step);
+    jsonw_kv_u64(&w, "call", a->ord);
+    jsonw_kv(&w, "tool", c->call.tool);
+    jsonw_kv(&w, "end", span_str(call_end_name(a->end)));
+    jsonw_kv(&w, "result", span_first(c->result, TOOL_SHOWN_MAX));
+    jsonw_end_object(&w);
+    show(t, "tool.done", &b);
+    task_tell(t, (struct loop_event){.heard = HEARD_SETTLED, .ord = a->ord});
+}
+
+static void checkpoint(struct task *t, const struct loop_action *a)
+{
+    struct bstore_message m[2];
+    struct dynbuf state;
+    size_t n = settle_messages(t, a->rewind, m);
+    dynbuf_init(&state, EXECUTION_MAX);
+    agent_save(&t->agent, &state);
+    const struct bstore_settle s = {.checkpoint = {.filesystem_state_ref = span_str(t->files_ref),
+                                                   .execution_state = dynbuf_span(&state),
+                                                   .effect_log = settle_effects(t)},
+                                    .message = m,
+                                    .messages = n};
+    bool ok = n > 0 && dynbuf_ok(&state);
+    if (!ok)
+        task_tell(t, (struct loop_event){.heard = HEARD_FAILED});
+    else if (show_flush(t) && task_passed(t, bstore_settle(t->w->store, &t->claim, a->step, &s)))
+        task_tell(t, (struct loop_event){.heard = HEARD_STEP});
+    dynbuf_free(&state);
+}
+
+static void give_back(struct task *t, uint64_t after_ms)
+{
+    struct dynbuf b;
+    struct jsonw w;
+    show_begin(&b, &w);
+    jsonw_kv(&w, "turn", span_str(t->turn));
+    jsonw_kv_u64(&w, "step", t->step);
+    jsonw_kv_u64(&w, "after_ms", after_ms);
+    jsonw_kv(&w, "why", span_str(t->why));
+    jsonw_end_object(&w);
+    show(t, "turn.retry", &b);
+    if (show_flush(t))
+        t->given_back = bstore_release(t->w->store, &t->claim, after_ms) == BS_OK;
+}
+
+void task_finish(struct task *t)
+{
+    if (show_flush(t) && task_passed(t, bstore_finish(t->w->store, &t->claim, t->ending, span_str(t->why))))
+        task_tell(t, (struct loop_event){.heard = HEARD_ENDED});
+}
+
+static void act(struct task *t, const struct loop_action *a)
+{
+    switch (a->what) {
+    case DO_REVOKE: task_tell(t, (struct loop_event){.heard = HEARD_REVOKED}); break; /* lane_take did it */
+    case DO_BEGIN: step_begin(t, a->step); break;
+    case DO_THINK: think_begin(t); break;
+    case DO_NOT_THINK: think_end(t); break;
+    case DO_PLAN: plan(t, a->n); break;
+    case DO_RUN: run_call(t, a->ord); break;
+    case DO_ABORT: run_abort(t, a->ord); break;
+    case DO_WAIT: recall_wait(t, a->ord); break;
+    case DO_ASK: recall_ask(t, a->ord); break;
+    case DO_LOOK: recall_look(t, a->ord); break;
+    case DO_SETTLE: settle_call(t, a); break;
+    case DO_CHECKPOINT: checkpoint(t, a); break;
+    case DO_FINISH:
+        t->ending = a->turn;
+        lane_drop(t);
+        break;
+    case DO_GIVE_BACK: give_back(t, a->after_ms); break;
+    case DO_NOTHING:
+    default: break;
+    }
+}
+
+static void pump(struct task *t)
+{
+    if (t->pumping)
+        return;
+    t->pumping = true;
+    while (!t->over && t->at < t->ntodo) {
+        struct loop_action a = t->todo[t->at++];
+        if (t->at == t->ntodo)
+            t->at = t->ntodo = 0;
+        act(t, &a);
+    }
+    t->pumping = false;
+    if (t->agent.state == LOOP_OVER || t->agent.state == LOOP_STOPPED)
+        end(t);
+}
+
+/* --- its begin ----------------------------------------------------------------------- */
+
+static void begin_agent(struct task *t)
+{
+    const struct bstore_turn *f = &t->found;
+    struct loop_asked asked[TURN_CALLS_MAX];
+    enum call_end ends[TURN_CALLS_MAX];
+    struct loop_actions out;
+    t->step = f->settled + 1;
+    t->answer = f->answer;
+    t->calls = f->planned ? f->calls : 0;
+    for (size_t i = 0; i < t->calls; i++) {
+        const struct bstore_found_call *c = &f->call[i];
+        t->call[i] = (struct work_call){.call = c->call,
+                                        .key = c->key,
+                                        .end = c->settled.end,
+                                        .result = c->settled.result,
+                                        .effect = c->settled.effect};
+        asked[i].class = c->call.class;
+        agent_call_digest(c->call.tool, c->call.args, &asked[i].what);
+        ends[i] = c->settled.end;
+    }
+    (void)snprintf(t->files_ref, sizeof(t->files_ref), "%.*s", SPAN_FMT(f->checkpoint.filesystem_state_ref));
+    const struct loop_found found = {.epoch = t->claim.epoch,
+                                     .now_ms = loop_wall(t->w->loop),
+                                     .started_ms = f->started_ms,
+                                     .settled = f->settled,
+                                     .attempts = f->attempts,
+                                     .cancelled = f->cancelled,
+                                     .planned = f->planned,
+                                     .budget = f->budget,
+                                     .used = f->used,
+                                     .kept = f->checkpoint.execution_state,
+                                     .asked = asked,
+                                     .end = ends,
+                                     .n = t->calls};
+    agent_begin(&t->agent, &found, &out);
+    for (size_t i = 0; i < out.n; i++)
+        t->todo[t->ntodo++] = out.a[i];
+    pump(t);
+}
+
+void task_ready(struct task *t, bool ok)
+{
+    struct dynbuf b;
+    struct jsonw w;
+    if (!ok) {
+        give_back(t, RETRY_MS);
+        end(t);
+        return;
+    }
+    if (bstore_load(t->w->store, &t->claim, &t->arena, &t->found) != BS_OK) {
+        end(t);
+        return;
+    }
+    show_begin(&b, &w);
+    jsonw_kv(&w, "turn", span_str(t->turn));
+    jsonw_kv_u64(&w, "epoch", t->claim.epoch);
+    jsonw_end_object(&w);
+    show(t, "turn.started", &b);
+    begin_agent(t);
+}
+
+void task_begin(struct work *w, const struct claim *c)
+{
+    struct task *t = calloc(1, sizeof(*t));
+    if (t == NULL) {
+        (void)!bstore_release(w->store, c, RETRY_MS);
+        return;
+    }
+    t->w = w;
+    t->claim = *c;
+    id_text(&c->conversation, t->conversation);
+    id_text(&c->turn, t->turn);
+    (void)snprintf(t->box, sizeof(t->box), "c-%s", t->conversation);
+    arena_init(&t->arena, WORK_TURN_BYTES);
+    arena_init(&t->step_arena, WORK_STEP_BYTES);
+    arena_init(&t->event_arena, WORK_STEP_BYTES);
+    dynbuf_init(&t->delta, DELTA_ROOM);
+    t->tick = timer_new(w->loop, tick, t);
+    t->flush = timer_new(w->loop, flush, t);
+    w->task = t;
+    if (t->tick == NULL || t->flush == NULL) {
+        end(t);
+        return;
+    }
+    timer_set(t->tick, WORK_TICK_MS);
+    lane_take(t);
+}

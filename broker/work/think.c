@@ -1,0 +1,294 @@
+/* One question to a model. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "broker/models/answer/answer.h"
+#include "broker/work/tools.h"
+#include "broker/work/wire.h"
+#include "common/http/http.h"
+#include "common/log.h"
+#include "common/net/loop.h"
+
+enum { OUTPUT_TOKENS = 32000, SYSTEM_TOKENS = 4096, DOWN_MS = 30 * 1000, URL_MAX = 1024 };
+
+struct think {
+    struct task *task;
+    const struct route_model *model;
+    size_t which;
+    bool other;
+    struct dynbuf body, error;
+    struct wire *wire;
+    struct answer *answer;
+    struct fault_answer said; /* of an answer that is none; its spans are the wire's */
+    bool shown;
+};
+
+void think_end(struct task *t)
+{
+    struct think *k = t->think;
+    if (k == NULL)
+        return;
+    t->think = NULL;
+    wire_free(&k->wire);
+    answer_free(&k->answer);
+    dynbuf_free(&k->body);
+    dynbuf_free(&k->error);
+    free(k);
+}
+
+static void no_answer(struct task *t, bool retry, uint64_t after_ms)
+{
+    think_end(t);
+    task_tell(t, (struct loop_event){.heard = HEARD_NO_ANSWER, .retry = retry, .after_ms = after_ms});
+}
+
+static void failed(struct think *k, const struct fault *f)
+{
+    struct task *t = k->task;
+    uint32_t dice = t->claim.turn.b[0] * 16777619u + (uint32_t)t->agent.attempts;
+    t->all_tries++;
+    const struct fault_place p = {.tries = (unsigned)t->agent.attempts,
+                                  .all_tries = (unsigned)t->agent.attempts + t->all_tries - 1,
+                                  .shown = k->shown,
+                                  .other = k->other,
+                                  .dice = dice};
+    struct fault_next n = fault_next(f, &p);
+    struct span name = k->model->target.name;
+    struct span words = arena_printf(&t->step_arena, "%.*s: %s%s%s", SPAN_FMT(name), fault_name(f->kind),
+                                     f->words[0] ? ": " : "", f->words);
+    task_why(t, words);
+    log_info("turn %s: %s", t->turn, t->why);
+    if (n.step == STEP_OTHER && !k->shown) {
+        t->tried |= UINT64_C(1) << k->which;
+        t->w->down[k->which] = loop_wall(t->w->loop) + DOWN_MS;
+        think_end(t);
+        think_begin(t);
+    } else {
+        no_answer(t, n.step != STEP_STOP, n.wait_ms);
+    }
+}
+
+static void failed_so(struct think *k, enum fault_kind kind, const char *words)
+{
+    struct fault f = {.kind = FAULT_NONE};
+    fault_set(&f, kind, words);
+    failed(k, &f);
+}
+
+/* --- its answer --------------------------------------------------------------------------- */
+
+static void delta(void *ctx, const struct answer_delta *d)
+{
+    struct think *k = ctx;
+    k->shown = true;
+    if (d->kind == DELTA_TEXT)
+        show_delta(k->task, "message.delta", d->piece, d->text);
+    else if (d->kind == DELTA_REASONING)
+        show_delta(k->task, "reasoning.delta", d->piece, d->text);
+}
+
+/* What the model wants to be run, as it is written down. */
+static size_t take_calls(struct task *t, const struct answer_result *r, struct loop_asked *asked)
+{
+    size_t n = r->ncalls <= TURN_CALLS_MAX ? r->ncalls : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct answer_call *c = &r->call[i];
+        const struct tool *tool = tool_of(c->block->name);
+        bool run = c->broken == NULL && tool != NULL;
+        struct span why =
+            c->broken != NULL ? span_str(c->broken) : arena_printf(&t->step_arena, "there is no tool of that name");
+        struct dynbuf b;
+        struct jsonw w;
+        dynbuf_init(&b, BSTORE_BODY_MAX);
+        jsonw_begin(&w, &b);
+        jsonw_object(&w);
+        jsonw_kv(&w, "why", why);
+        jsonw_end_object(&w);
+        t->call[i] = (struct work_call){
+            .call = {.tool = run ? span_str(tool->name) : TOOL_BROKEN,
+                     .args = run ? arena_copy(&t->step_arena, c->block->json) : arena_keep(&t->step_arena, &b),
+                     .class = run ? tool->class : CALL_READ}};
+        dynbuf_free(&b);
+        asked[i].class = t->call[i].call.class;
+        agent_call_digest(t->call[i].call.tool, t->call[i].call.args, &asked[i].what);
+    }
+    t->calls = n;
+    return r->ncalls;
+}
+
+static uint64_t tokens(const struct model_usage *u)
+{
+    return u->input + u->cache_read + u->cache_write + u->output;
+}
+
+static void complete(struct think *k, const struct answer_result *r)
+{
+    struct task *t = k->task;
+    struct loop_asked asked[TURN_CALLS_MAX];
+    struct dynbuf b;
+    struct jsonw w;
+    uint64_t cost = 0;
+    dynbuf_init(&b, BSTORE_BODY_MAX);
+    jsonw_begin(&w, &b);
+    message_put(&w, &r->message);
+    t->answer = arena_keep(&t->step_arena, &b);
+    size_t n = take_calls(t, r, asked);
+    if (t->answer.p == NULL) { /* more than is kept of one: as if it had asked for too much */
+        task_why(t, SPAN("the model's answer is larger than is kept"));
+        n = TURN_CALLS_MAX + 1;
+    }
+    if (r->usage.known && meter_cost(&k->model->price, &r->usage, &cost) != 0)
+        cost = INT64_MAX;
+    t->used =
+        (struct used){.tokens = r->usage.known ? tokens(&r->usage) : meter_guess(k->body.n), .cost_micro = cost};
+    think_end(t);
+    task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = t->used});
+}
+
+static void over(struct think *k)
+{
+    if (k->answer == NULL) {
+        struct fault f;
+        k->said.body = dynbuf_span(&k->error);
+        fault_of_answer(&f, &k->said, loop_wall(k->task->w->loop));
+        failed(k, &f);
+        return;
+    }
+    const struct answer_result *r = answer_finish(k->answer);
+    if (r->end == ANSWER_COMPLETE)
+        complete(k, r);
+    else
+        failed(k, &r->fault);
+}
+
+static struct span field(const struct http_head *h, struct span name)
+{
+    const struct http_field *f = http_find(h, name);
+    return f != NULL ? f->value : SPAN_NONE;
+}
+
+static void headed(struct think *k)
+{
+    const struct http_head *h = wire_head(k->wire);
+    char prefix[ANSWER_PREFIX_MAX + 1];
+    bool stream = span_starts(field(h, SPAN("Content-Type")), SPAN("text/event-stream"));
+    k->said = (struct fault_answer){.status = h->status,
+                                    .retry_after = field(h, SPAN("retry-after")),
+                                    .retry_after_ms = field(h, SPAN("retry-after-ms")),
+                                    .should_retry = field(h, SPAN("x-should-retry"))};
+    if (h->status != 200 || !stream)
+        return;
+    (void)snprintf(prefix, sizeof(prefix), "c%.12s-%llu", k->task->turn, (unsigned long long)k->task->step);
+    k->answer = answer_begin(k->model->target.protocol, &k->model->target.origin, span_str(prefix), delta, k);
+    if (k->answer == NULL)
+        log_warn("no memory for an answer of a model");
+}
+
+static void heard(void *arg, enum wire_event ev, struct span data)
+{
+    struct think *k = arg;
+    if (k->task->over)
+        return;
+    switch (ev) {
+    case WIRE_HEAD: headed(k); break;
+    case WIRE_DATA:
+        if (k->answer == NULL)
+            (void)dynbuf_add(&k->error, span_first(data, FAULT_BODY_MAX - k->error.n));
+        else if (!answer_feed(k->answer, data))
+            over(k); /* it has said its last word */
+        break;
+    case WIRE_END: over(k); break;
+    case WIRE_FAILED:
+    default:
+        if (k->answer != NULL)
+            over(k); /* as far as it came */
+        else
+            failed_so(k, FAULT_UNREACHED, wire_why(k->wire));
+    }
+}
+
+/* --- the question -------------------------------------------------------------------------- */
+
+static void send(struct task *t, uint64_t arg, unsigned status, struct span lease)
+{
+    struct think *k = t->think;
+    const struct model_target *m = &k->model->target;
+    const char *why;
+    if (status != 200) {
+        task_why(t, arena_printf(&t->step_arena, "no lease of %.*s: %.*s", SPAN_FMT(k->model->lease),
+                                 SPAN_FMT(desk_words(t, status, lease))));
+        no_answer(t, status >= 500, 1000);
+        return;
+    }
+    const struct wire_ask ask = {
+        .url = arena_printf(&t->step_arena, "%.*s%s", SPAN_FMT(m->origin.endpoint), model_path(m->protocol)),
+        .token = span_str(t->lane),
+        .lease = lease,
+        .protocol = m->protocol,
+        .body = dynbuf_span(&k->body)};
+    k->wire = wire_begin(t->w, &ask, heard, k, &why);
+    if (k->wire == NULL)
+        failed_so(k, FAULT_UNREACHED, why);
+}
+
+static int write_body(struct think *k, const struct prompt *p, uint64_t max_tokens)
+{
+    static const struct model_privacy anybody = {.who = WHO_ALL};
+    struct model_tool tool[REQUEST_TOOLS_MAX / 16];
+    struct err e;
+    const struct model_request r = {.system = span_str(prompt_system),
+                                    .message = p->message,
+                                    .n = p->n,
+                                    .tool = tool,
+                                    .ntools = tools_for_model(tool, REQUEST_TOOLS_MAX / 16),
+                                    .max_tokens = max_tokens};
+    dynbuf_init(&k->body, REQUEST_MAX);
+    dynbuf_init(&k->error, FAULT_BODY_MAX);
+    if (request_write(&k->model->target, &anybody, &r, &k->body, &e) == 0)
+        return 0;
+    task_why(k->task, span_str(e.text));
+    return -1;
+}
+
+static struct route_found route(struct task *t, const struct prompt *p)
+{
+    static const struct model_privacy anybody = {.who = WHO_ALL};
+    const struct budget *b = &t->agent.budget;
+    const struct route_ask ask = {.task = t->w->models.task[0].name,
+                                  .privacy = &anybody,
+                                  .input = meter_guess(p->bytes) + SYSTEM_TOKENS,
+                                  .output = OUTPUT_TOKENS,
+                                  .limit = b->cost_micro ? b->cost_micro : UINT64_MAX,
+                                  .spent = t->agent.used.cost_micro,
+                                  .tried = t->tried,
+                                  .down = t->w->down,
+                                  .now_ms = loop_wall(t->w->loop)};
+    return route_pick(&t->w->models, &ask);
+}
+
+void think_begin(struct task *t)
+{
+    struct think *k = calloc(1, sizeof(*k));
+    struct prompt p;
+    if (k == NULL || prompt_build(t, &t->step_arena, &p) != 0) {
+        free(k);
+        no_answer(t, false, 0);
+        return;
+    }
+    struct route_found f = route(t, &p);
+    if (f.why != ROUTE_FOUND) {
+        uint64_t now = loop_wall(t->w->loop);
+        free(k);
+        task_why(t, span_str(route_words(f.why)));
+        no_answer(t, f.why == ROUTE_DOWN, f.until_ms > now ? f.until_ms - now : 1000);
+        return;
+    }
+    *k = (struct think){.task = t, .model = &t->w->models.model[f.model], .which = f.model, .other = f.other};
+    t->think = k;
+    if (write_body(k, &p, f.max_tokens) != 0)
+        no_answer(t, false, 0);
+    else if (k->model->lease.n > 0)
+        lease_need(t, k->model->lease, send, 0);
+    else
+        send(t, 0, 200, SPAN_NONE);
+}

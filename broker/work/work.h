@@ -1,0 +1,187 @@
+/* A worker: it claims one turn at a time, runs it to its end, and takes the next. What it may do is the claim's, and
+ * the lane's that it was given with it; a worker that dies leaves both, and whoever takes the turn over ends them.
+ *
+ *   work.c    claims · task.c one turn: what the agent asks for (broker/loop) and what came of it
+ *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
+ *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
+ *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
+ *   show.c    what readers see, written down in groups */
+#ifndef BROKER_WORK_WORK_H
+#define BROKER_WORK_WORK_H
+
+#include "broker/loop/loop.h"
+#include "broker/models/route/route.h"
+#include "broker/store/store.h"
+#include "common/arena.h"
+#include "common/json/json.h"
+#include "proxy/errand/errand.h"
+
+struct attach;
+struct loop;
+struct task;
+struct think;
+struct timer;
+struct tls_client;
+struct wish;
+
+enum {
+    WORK_CLAIM_MS = 15 * 1000, /* a claim; each tick, and all that is written down, extends it */
+    WORK_TICK_MS = 1000,
+    WORK_LOOK_MS = 100,          /* how often it is looked whether there may be a turn */
+    WORK_TRY_MS = 1000,          /* and how often one is asked for, though nobody has written anything */
+    WORK_TURN_BYTES = 256 << 20, /* of memory that one turn may take; the process has as much and a little more */
+    WORK_STEP_BYTES = 64 << 20,
+    WORK_TODO_MAX = 256,
+    WORK_RESULT_MAX = 48 * 1024, /* of a result that the model is told */
+    WORK_WISHES_MAX = 96,
+    WORK_LANE_MAX = 64,
+    WORK_LEASES_MAX = 4,
+    WORK_LEASE_MAX = 4096,
+    WORK_WHY_MAX = 256
+};
+
+struct work {
+    struct loop *loop;
+    struct errands errands;
+    struct bstore *store;
+    struct id id;
+    struct route_table models;
+    struct arena models_arena;
+    uint64_t down[ROUTE_MODELS_MAX]; /* until when one is not to be asked, ms */
+    struct tls_client *tls;          /* whom the gateway is, NULL: it has not said yet */
+    char proxy[128];                 /* its host:port */
+    struct timer *look;
+    uint64_t pulse, try_ms; /* of the store when it was looked last; when a turn is asked for even so */
+    struct task *task;
+    bool stopping;
+};
+
+/* A call of the step, and what came of it. */
+struct work_call {
+    struct bstore_call call;
+    struct digest key;
+    enum call_end end; /* CALL_OPEN: not yet */
+    struct span result, effect;
+    struct dynbuf said;     /* while it runs */
+    uint64_t cut;           /* bytes that were not kept */
+    struct attach *follows; /* a command */
+    bool abort, blind;      /* blind: the record has a command of which it does not say what it was */
+    uint64_t shown;         /* bytes of its output that readers were shown */
+};
+
+struct task_lease {
+    struct span credential;
+    char text[WORK_LEASE_MAX + 1];
+};
+
+struct task {
+    struct work *w;
+    struct claim claim;
+    char conversation[ID_TEXT + 1], turn[ID_TEXT + 1];
+    char box[2 + ID_TEXT + 1];      /* the name of its sandbox */
+    char lane[WORK_LANE_MAX + 1];   /* empty: it has none yet */
+    struct arena arena, step_arena; /* of the turn; of the step */
+    struct bstore_turn found;
+    struct agent agent;
+    struct loop_action todo[WORK_TODO_MAX];
+    size_t at, ntodo;
+    bool pumping, over, fenced, given_back, box_up;
+    enum turn_end ending;
+    char why[WORK_WHY_MAX + 1]; /* the last thing that went wrong, for the turn's end */
+    char
+        files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of the sandbox it worked in; or empty */
+    /* the step */
+    uint64_t step;
+    struct span answer; /* the model's message, as it is kept */
+    struct used used;   /* for it */
+    struct work_call call[TURN_CALLS_MAX + 1];
+    size_t calls;
+    struct think *think;
+    uint64_t tried; /* models that this step is not to ask again */
+    unsigned all_tries;
+    struct wish *wishes;
+    size_t nwishes;
+    struct task_lease lease[WORK_LEASES_MAX];
+    size_t nleases;
+    /* show.c */
+    struct bstore_event event[BSTORE_EVENTS_MAX];
+    size_t events, event_bytes;
+    struct arena event_arena;
+    struct dynbuf delta; /* text that grows, of one piece */
+    const char *delta_type;
+    uint64_t delta_piece;
+    struct timer *tick, *flush;
+};
+
+/* --- work.c --- */
+void work_begin(struct work *w);
+/* Somebody may have put a turn on the queue, or a task is over. */
+void work_look(void *arg);
+
+/* --- task.c --- */
+void task_begin(struct work *w, const struct claim *c);
+/* Something came of what was asked for. It may end the task, which is freed later in this turn of the loop. */
+void task_tell(struct task *t, struct loop_event e);
+/* A call's end, with what the model is told; then HEARD_DONE. */
+void task_done(struct task *t, uint64_t ord, enum call_end end, struct span result);
+void task_why(struct task *t, struct span words);
+/* It has its lane: begin. False words: it has none, and is given back. */
+void task_ready(struct task *t, bool ok);
+/* What the store said; false: it is over for this worker. */
+bool task_passed(struct task *t, enum bstore_result r) MUSTCHECK;
+/* Nothing more can be sent for it: its end is written down. */
+void task_finish(struct task *t);
+/* The process is to end: the turn goes back to the queue. */
+void task_leave(struct task *t);
+
+/* --- desk.c: one question to the desk; fn hears its status and its JSON; 503 when there was no answer. It is not
+ * called after the task is over; it may be called before this returns. */
+typedef void told_fn(struct task *t, uint64_t arg, unsigned status, struct span body);
+void desk_ask(struct task *t, const char *method, struct span target, struct span json, told_fn *fn, uint64_t arg);
+/* The same with a body that is no JSON. */
+void desk_put(struct task *t, struct span target, struct span body, told_fn *fn, uint64_t arg);
+void desk_forget(struct task *t);
+/* "/api/v1/sandboxes/c-ID" and what follows; with path=... of a query where path.p is not NULL. */
+struct span desk_box(struct task *t, const char *rest, struct span path) MUSTCHECK;
+/* Its words for a person, of a refusal. */
+struct span desk_words(struct task *t, unsigned status, struct span body);
+
+/* --- lane.c --- */
+void lane_take(struct task *t);
+void lane_drop(struct task *t);
+/* fn(t, arg, 200) once the sandbox runs; else a status and words. */
+void box_need(struct task *t, told_fn *fn, uint64_t arg);
+/* A lease of the credential; fn hears 200 and the lease itself. */
+void lease_need(struct task *t, struct span credential, told_fn *fn, uint64_t arg);
+
+/* --- prompt.c --- */
+struct prompt {
+    struct message *message;
+    size_t n, bytes;
+};
+/* From the store. -1: t->why says it. */
+int prompt_build(struct task *t, struct arena *a, struct prompt *out) MUSTCHECK;
+extern const char prompt_system[];
+
+/* --- think.c --- */
+void think_begin(struct task *t);
+void think_end(struct task *t);
+
+/* --- run.c --- */
+void run_call(struct task *t, uint64_t ord);
+void run_abort(struct task *t, uint64_t ord);
+/* recall.c */
+void recall_ask(struct task *t, uint64_t ord);
+void recall_look(struct task *t, uint64_t ord);
+void recall_wait(struct task *t, uint64_t ord);
+
+/* --- show.c --- */
+/* An event; body is freed. */
+void show(struct task *t, const char *type, struct dynbuf *body);
+/* Text that grows. */
+void show_delta(struct task *t, const char *type, uint64_t piece, struct span text);
+/* All of it is written down. False: the task is over for this worker. */
+bool show_flush(struct task *t) MUSTCHECK;
+void show_begin(struct dynbuf *b, struct jsonw *w);
+
+#endif

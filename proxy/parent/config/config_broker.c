@@ -1,0 +1,59 @@
+/* broker: of the configuration. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "proxy/parent/config/config_in.h"
+
+enum { WORKERS = 4, WORKERS_MAX = 64 };
+
+static const struct key broker_keys[] = {
+    {"http", KEY_CALL, AT(row_broker, http), KEY_NEEDED, .call = config_read_address,
+     .help = "loopback address:port where conversations are had"},
+    {"store", KEY_TEXT, AT(row_broker, store), 0, .help = "sqlite:broker.db"},
+    {"models", KEY_TEXT, AT(row_broker, models), KEY_NEEDED, .help = "the table of models, relative to this file"},
+    {"workers", KEY_COUNT, AT(row_broker, workers), 0, .lo = 1, .hi = WORKERS_MAX,
+     .help = "processes that run turns, one at a time each"},
+    {"image", KEY_TEXT, AT(row_broker, image), 0, .help = "what a conversation's sandbox is made of"},
+    {"lanes", KEY_PAIRS, AT(row_broker, lanes), 0,
+     .help = "by which lane the sandboxes of a tenant's conversations send; else by none"},
+    {.type = KEY_END}};
+const struct table config_broker_table = {"broker", sizeof(struct row_broker), broker_keys};
+
+/* Models are asked through it, as each conversation's own identity. */
+static bool has_proxy(const struct config *c)
+{
+    for (size_t i = 0; i < c->nlisteners; i++) {
+        const struct config_listener *l = &c->listener[i];
+        if (l->kind == CONFIG_HTTP && l->identity == IDENTITY_TOKEN && l->certificate[0] == '\0')
+            return true;
+    }
+    return false;
+}
+
+void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c)
+{
+    struct config_broker *to = &c->broker;
+    if (r->at == NULL)
+        return;
+    if (!config_loopback(r->http.text))
+        load_problem(l, r->at, "C005",
+                     "without TLS the broker may only listen on loopback: 127.0.0.1, ::1 or localhost; put a server "
+                     "with TLS in front of it");
+    if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:broker.db")))
+        load_problem(l, r->store.at, "C003", "only sqlite:broker.db is available yet");
+    if (r->image.at != NULL && !config_sandbox_ok(r->image.text))
+        load_problem(l, r->image.at, "C020", "an image's name is 1 to 63 of a-z 0-9 . _ -");
+    if (!has_proxy(c))
+        load_problem(
+            l, r->at, "C005",
+            "the broker asks models through the gateway, as `identity: token`: listeners: has no http listener "
+            "of that kind without tls");
+    config_copy(l, to->address, sizeof(to->address), &r->http);
+    config_copy_path(l, to->models, CONFIG_PATH, file, &r->models);
+    if (!l->failed && access(to->models, R_OK) != 0)
+        load_problem(l, r->models.at, "C019", "models: %.200s cannot be read: %s", to->models, strerror(errno));
+    if (r->image.at != NULL)
+        config_copy(l, to->image, sizeof(to->image), &r->image);
+    config_take_lanes(l, &r->lanes, to->lanes);
+    to->workers = r->workers.at != NULL ? r->workers.v : WORKERS;
+}

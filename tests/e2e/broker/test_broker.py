@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""The broker, whole: a scripted model works in a sandbox, its turns are durable, readers miss nothing and hear nothing twice,
+whoever is killed; no key is anywhere but in the gateway."""
+import json
+import os
+import signal
+
+import room  # noqa: F401
+from brokers import Broker
+from gateway import program
+from harness import PATIENCE, main, test
+from models import CUT, Gate, call, status, text
+
+
+@test()
+def a_model_edits_a_file_and_runs_a_command(lab):
+    broker = Broker(lab)
+    broker.model.script([
+        call("write_file", path="app/hello.sh", content="echo hello from $1\n"),
+        call("edit_file", call("list_files", path="app"), path="app/hello.sh", old="hello", new="good day"),
+        call("run_command", command="sh app/hello.sh here; echo on >&2; exit 3"),
+        text("All of it is done.")])
+    said = broker.chat("make it say good day")
+    reader = broker.read(said)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    results = broker.model.results()
+    assert [failed for failed, _ in results] == [False, False, False, True], results
+    assert json.loads(results[2][1])["entries"][0]["name"] == "hello.sh", results
+    assert "exit status 3" in results[3][1] and "good day from here" in results[3][1] and "on" in results[3][1], results
+    assert "".join(e[1]["event"]["text"] for e in reader.events if e[0] == "message.delta") == "All of it is done."
+    # The model was asked with the credential, which nobody but the gateway holds: what the broker showed was a lease of it.
+    asked = broker.model.asked[0]["fields"]
+    assert asked["x-api-key"] == "m" * 40 and "proxy-authorization" not in asked, asked
+    turn = broker.turn(said)
+    assert turn["state"] == "done" and turn["steps"] == 4 and turn["tokens"] == 4 * 120 and turn["cost_micro"] == 4 * 600, turn
+    # A conversation is an identity of its own at the gateway, which ends with its turn.
+    assert {r["sandbox"] for r in broker.gw.audit() if r.get("host") == broker.model.name} == {"m-" + said["conversation_id"]}
+    assert not [s for s in broker.gw.cli_json("sandbox", "list")["sandboxes"] if s["name"].startswith("m-")]
+    # All of it was read: a reader that comes back with the last id may stop.
+    assert broker.ask("GET", "/stream/" + said["conversation_id"], Last_Event_ID=reader.after)[0] == 204
+    it_goes_on_and_is_forked(broker, said)
+    keys_and_tenants(broker, said)
+    what_goes_wrong_has_its_words(broker)
+
+
+def it_goes_on_and_is_forked(broker, said):
+    broker.model.script([text("yes")])
+    again = broker.chat("and do you remember?", conversation_id=said["conversation_id"])
+    assert broker.done(again)["end"] == "completed"
+    messages = broker.model.asked[-1]["body"]["messages"]
+    assert "make it say good day" in json.dumps(messages[0]), messages[0]
+    history = broker.ask("GET", f"/conversations/{said['conversation_id']}/history")[1]["messages"]
+    assert [m["role"] for m in history] == ["user", *["assistant", "results"] * 3, "assistant", "user", "assistant"], history
+    fork = f"/conversations/{said['conversation_id']}/fork"
+    assert broker.ask("POST", fork, {"messages": 2})[0] == 409  # a call would lose its result
+    assert broker.ask("POST", fork, {"messages": 99})[0] == 409
+    made = broker.ask("POST", fork, {"messages": 3})[1]["conversation_id"]
+    broker.model.script([text("another way")])
+    assert broker.done(broker.chat("now otherwise", conversation_id=made))["end"] == "completed"
+    assert len(broker.model.asked[-1]["body"]["messages"]) == 4
+    listed = {c["conversation_id"]: c["messages"] for c in broker.ask("GET", "/conversations")[1]["conversations"]}
+    assert listed == {said["conversation_id"]: 10, made: 5}, listed
+
+
+def keys_and_tenants(broker, said):
+    """A tenant sees its own alone; a key does what its scopes say; one that was taken back does nothing."""
+    broker.model.script([text("once")])
+    first = broker.ask("POST", "/chat", {"message": "once"}, Idempotency_Key="k1")
+    assert first == broker.ask("POST", "/chat", {"message": "once"}, Idempotency_Key="k1") and first[0] == 202
+    assert broker.ask("POST", "/chat", {"message": "twice"}, Idempotency_Key="k1")[0] == 409
+    broker.done(first[1])
+    other = broker.gw.cli_json("key", "create", "other", "--broker", "--tenant", "acme")["key"]
+    reads = broker.gw.cli_json("key", "create", "reads", "--broker", "--read-only")["key"]
+    boxes = broker.gw.cli_json("key", "create", "boxes")["key"]
+    for path in (f"/conversations/{said['conversation_id']}/history", f"/turns/{said['turn_id']}", f"/stream/{said['conversation_id']}"):
+        assert broker.ask("GET", path, key=other)[0] == 404, path
+        assert broker.ask("GET", path, key=boxes)[0] == 401, path
+        assert broker.ask("GET", path, key="csb_" + "0" * 40)[0] == 401, path
+    assert broker.ask("POST", f"/turns/{said['turn_id']}/cancel", {}, key=other)[0] == 404
+    assert broker.ask("POST", "/chat", {"message": "x", "conversation_id": said["conversation_id"]}, key=other)[0] == 404
+    assert broker.ask("GET", f"/turns/{said['turn_id']}", key=reads)[0] == 200
+    assert broker.ask("POST", "/chat", {"message": "x"}, key=reads)[0] == 403
+    broker.gw.cli("key", "rm", "reads", rc=0)
+    assert broker.ask("GET", f"/turns/{said['turn_id']}", key=reads)[0] == 401
+    assert broker.ask("GET", "/conversations", key=other)[1]["conversations"] == []
+
+
+def what_goes_wrong_has_its_words(broker):
+    """A stream that is cut, a busy model, calls that cannot be run, the same ones for ever, a turn that is cancelled."""
+    model = broker.model
+    model.script([CUT, status(529, retry_after="1"), text("third time lucky")])
+    said = broker.chat("go on in spite of it")
+    reader = broker.read(said)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    assert reader.names().count("turn.attempt_superseded") == 2 and reader.names().count("turn.retry") == 2, reader.names()
+    shown = [e[1]["event"] for e in reader.events if e[0] == "message.delta"]
+    assert "".join(e["text"] for e in shown if e["attempt"] == 3) == "third time lucky", shown
+
+    model.script([call("no_such_tool", call("run_command", command=7), a=1), text("so be it")])
+    assert broker.done(broker.chat("call what there is not"))["end"] == "completed"
+    assert [failed for failed, _ in model.results()] == [True, True] and "no tool of that name" in model.results()[0][1]
+
+    model.script([call("read_file", path="x")] * 9)
+    turn = broker.done(broker.chat("for ever", budget={"same_calls": 3}))
+    assert turn["end"] == "same-calls" and turn["steps"] == 3, turn
+    model.script([call("read_file", path=str(i)) for i in range(9)])
+    assert broker.done(broker.chat("and on", budget={"steps": 2}))["end"] == "steps"
+
+    model.script([call("run_command", command="echo begun; sleep 600")])
+    said = broker.chat("take your time")
+    reader = broker.read(said)
+    reader.until("tool.output")
+    assert broker.ask("POST", f"/turns/{said['turn_id']}/cancel", {})[0] == 202
+    reader.until("turn.done", end="cancelled")
+    assert [e[1]["event"]["end"] for e in reader.events if e[0] == "tool.done"] == ["error"]
+
+
+def kill(broker, worker):
+    """0: the one that serves."""
+    broker.lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
+    os.kill(broker.pid(worker), signal.SIGKILL)
+
+
+@test()
+def whoever_is_killed_nothing_is_lost_and_nothing_is_done_twice(lab):
+    broker = Broker(lab, workers=1)
+    model = broker.model
+    steps = [call("run_command", command="echo one >> ran"),
+             call("run_command", command="echo two >> ran; echo said two; while [ ! -e go ]; do sleep 0.05; done; echo and on"),
+             call("run_command", command="echo three >> ran"), text("over")]
+    gate = Gate(steps[0])
+    model.script([gate])
+    said = broker.chat("work")
+    name, reader = "c-" + said["conversation_id"], broker.read(said)
+
+    # While the model is asked: the step is begun once more, by another worker, whose lane ends the one before.
+    assert gate.reached.wait(PATIENCE)
+    model.script(steps)
+    kill(broker, 1)
+    gate.go.set()
+    reader.until("turn.attempt_superseded")
+    # While a command runs: it goes on, and who takes over follows it to its end.
+    reader.until("tool.output")
+    kill(broker, 1)
+    # And who shows it: the reader comes back with its last id.
+    kill(broker, 0)
+    reader.until("turn.started", 3)
+    broker.gw.cli("sandbox", "exec", name, "--", "touch", "go", rc=0)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    results = model.results()
+    assert [failed for failed, _ in results] == [False] * 3, results
+    assert "said two" in results[1][1] and "and on" in results[1][1], results
+    assert broker.gw.cli("sandbox", "exec", name, "--", "cat", "ran", rc=0).out == b"one\ntwo\nthree\n"
+    assert [e[1]["event"]["step"] for e in reader.events if e[0] == "tool.done"] == [1, 2, 3], reader.events
+
+    # A turn that ends two workers at one step is set aside, and says so.
+    model.script([call("run_command", command="echo begun; while [ ! -e never ]; do sleep 0.05; done")])
+    said = broker.chat("end them", conversation_id=said["conversation_id"])
+    reader = broker.read(said)
+    reader.until("tool.output")
+    kill(broker, 1)
+    reader.until("turn.started", 2)
+    kill(broker, 1)
+    reader.until("turn.done", end="set-aside")
+    reader.whole()
+
+    # All of it at once, and the sandbox with it: what was begun is never run again by itself, and the model is told so.
+    model.script([call("run_command", command="echo three >> /tmp/x; echo begun; sleep 600"), text("I see")])
+    said = broker.chat("go on", conversation_id=said["conversation_id"])
+    reader = broker.read(said)
+    reader.until("tool.output")
+    broker.gw.process.signal(signal.SIGKILL)
+    broker.gw.process.wait()
+    broker.gw.up()
+    broker.find()
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    last = json.dumps(model.asked[-1]["body"]["messages"][-1])
+    assert "unknown" in last and "confirm the state" in last and "three >> /tmp/x" in last, last
+    assert sum("echo three" in r.get("argv", ["", "", "", "", ""])[-1] for r in broker.gw.audit() if r["kind"] == "run-begin") <= 1
+
+@test()
+def what_waits_is_shown_and_decided_where_the_person_talks(lab):
+    """An ordinary user's gateway, a model that speaks the other protocol, a write that is held."""
+    broker = Broker(lab, protocol="chat", ordinary=True, lanes=True)
+    broker.model.script([call("run_command", command=f"curl -sS --cacert $CURL_CA_BUNDLE -d hello https://{broker.up.name}:{broker.up.port}/ok"),
+                         text("It was sent.")])
+    chat = broker.gw.lab.start([program(), "chat", "send it"], env={"COUNTERSIGN_STATE": broker.gw.state, "PATH": os.environ["PATH"]},
+                               ready="countersign approvals approve")
+    ticket = broker.gw.pending()
+    assert ticket["session"].startswith("c-") and ticket["host"] == broker.up.name, ticket
+    broker.gw.approve(ticket["id"])
+    lab.wait_for("the end of the chat", lambda: chat.popen.poll() is not None)
+    chat.told = True
+    assert chat.popen.returncode == 0 and b"It was sent." in chat.seen and b"[run_command]" in chat.seen, chat.seen
+    assert broker.up.effects() == {"POST /ok": 1}, broker.up.effects()
+    listed = broker.gw.cli("chat", "--list", rc=0).out.decode()
+    assert ticket["session"][2:] in listed, listed
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+/* Conversations as a list, forks, workers that ended, and the hint that something changed: of every backend. */
+#include "tests/unit/broker/store_fix.h"
+
+/* One turn of a conversation, with a call and its result, to its end. */
+static void talk(const struct bstore_chatted *c)
+{
+    struct claim claim = fix_claim(1);
+    const struct bstore_message m[] = {{SPAN("assistant"), SPAN("{\"n\":1}")}, {SPAN("results"), SPAN("{\"n\":2}")}};
+    const struct bstore_settle s = {.message = m, .messages = 2};
+    fix_plan(&claim, 1, CALL_READ);
+    fix_ok(fix_call(&claim, 1, "result"));
+    fix_ok(bstore_settle(fix, &claim, 1, &s));
+    fix_ok(bstore_finish(fix, &claim, END_COMPLETED, SPAN_NONE));
+    assert_true(id_eq(&claim.turn, &c->turn));
+}
+
+static void a_list_has_its_tenants_alone_and_goes_on_where_it_ended(void **state)
+{
+    struct bstore_conversations all;
+    struct id none = {{0}};
+    for (unsigned i = 0; i < BSTORE_READ_MAX + 2; i++) {
+        struct bstore_chatted c = fix_chat("acme", NULL);
+        fix_ok(bstore_cancel(fix, SPAN("acme"), &c.turn));
+    }
+    struct bstore_chatted other = fix_chat("other", NULL);
+    fix_ok(bstore_conversations(fix, SPAN("acme"), &none, &fix_arena, &all));
+    assert_int_equal(all.n, BSTORE_READ_MAX);
+    struct id last = all.row[all.n - 1].id;
+    assert_false(all.row[0].busy);
+    fix_ok(bstore_conversations(fix, SPAN("acme"), &last, &fix_arena, &all));
+    assert_int_equal(all.n, 2);
+    fix_ok(bstore_conversations(fix, SPAN("other"), &none, &fix_arena, &all));
+    assert_int_equal(all.n, 1);
+    assert_true(id_eq(&all.row[0].id, &other.conversation) && all.row[0].busy);
+    assert_int_equal(all.row[0].messages, 1);
+    assert_int_equal(bstore_conversations(fix, SPAN_NONE, &none, &fix_arena, &all), BS_NONE);
+}
+
+static void a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result(void **state)
+{
+    struct bstore_chatted c = fix_chat("acme", NULL), again;
+    struct bstore_messages messages;
+    struct id made;
+    talk(&c);
+    assert_int_equal(bstore_fork(fix, SPAN("acme"), &c.conversation, 2, &made), BS_CONFLICT);
+    assert_int_equal(bstore_fork(fix, SPAN("acme"), &c.conversation, 4, &made), BS_CONFLICT);
+    assert_int_equal(bstore_fork(fix, SPAN("acme"), &c.conversation, 0, &made), BS_CONFLICT);
+    assert_int_equal(bstore_fork(fix, SPAN("other"), &c.conversation, 1, &made), BS_NONE);
+    fix_ok(bstore_fork(fix, SPAN("acme"), &c.conversation, 3, &made));
+    again = fix_chat("acme", &made);
+    fix_ok(bstore_messages(fix, SPAN("acme"), &made, 0, &fix_arena, &messages));
+    assert_int_equal(messages.n, 4);
+    assert_true(span_eq(messages.message[2].role, SPAN("results")));
+    assert_int_equal(messages.message[3].seq, 4);
+    assert_true(id_eq(&again.conversation, &made));
+    fix_ok(bstore_messages(fix, SPAN("acme"), &c.conversation, 0, &fix_arena, &messages));
+    assert_int_equal(messages.n, 3); /* the first one is as it was */
+}
+
+static void a_worker_that_ended_loses_its_claims_at_once_and_no_other_does(void **state)
+{
+    struct bstore_chatted one = fix_chat("acme", NULL), two = fix_chat("other", NULL);
+    struct claim first = fix_claim(1), second = fix_claim(2), taken;
+    struct id w1 = fix_id(1), w3 = fix_id(3);
+    assert_int_equal(bstore_claim(fix, &w3, CLAIM_MS, &taken), BS_NONE);
+    fix_ok(bstore_ended(fix, &w1));
+    assert_int_equal(bstore_extend(fix, &first), BS_FENCED);
+    fix_ok(bstore_extend(fix, &second));
+    fix_ok(bstore_claim(fix, &w3, CLAIM_MS, &taken));
+    assert_true(id_eq(&taken.turn, &first.turn));
+    assert_int_equal(taken.epoch, first.epoch + 1);
+    assert_int_equal(fix_load(&taken).lost, 1); /* it counts as lost, as one that was silent does */
+    assert_true(id_eq(&first.turn, &one.turn) || id_eq(&first.turn, &two.turn));
+}
+
+/* However much a tenant asks for, and however old it is: somebody else's turn finds a worker. */
+static void a_tenant_that_has_its_share_waits_and_its_neighbour_does_not(void **state)
+{
+    struct claim c[3], more;
+    struct id w4 = fix_id(4);
+    for (int i = 0; i < 4; i++)
+        (void)fix_chat("acme", NULL);
+    fix->share = 2;
+    c[0] = fix_claim(1);
+    c[1] = fix_claim(2);
+    assert_int_equal(bstore_claim(fix, &w4, CLAIM_MS, &more), BS_NONE);
+    struct bstore_chatted other = fix_chat("other", NULL);
+    c[2] = fix_claim(3);
+    assert_true(id_eq(&c[2].turn, &other.turn));
+    assert_int_equal(bstore_claim(fix, &w4, CLAIM_MS, &more), BS_NONE);
+    fix_ok(bstore_finish(fix, &c[0], END_COMPLETED, SPAN_NONE));
+    fix_ok(bstore_claim(fix, &w4, CLAIM_MS, &more));
+    /* One whose worker is lost is not counted: it is the one to be taken. */
+    fix_now += CLAIM_MS / 2;
+    fix_ok(bstore_extend(fix, &more));
+    fix_now += CLAIM_MS / 2 + 1;
+    struct claim again = fix_claim(1);
+    assert_true(id_eq(&again.turn, &c[1].turn) || id_eq(&again.turn, &c[2].turn));
+    fix->share = 0;
+}
+
+static void what_somebody_else_writes_is_hinted_at(void **state)
+{
+    struct bstore *mine = fix_open();
+    uint64_t before = bstore_pulse(mine);
+    assert_int_equal(bstore_pulse(mine), before);
+    (void)fix_chat("acme", NULL);
+    assert_int_not_equal(bstore_pulse(mine), before);
+    bstore_close(&mine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_list_has_its_tenants_alone_and_goes_on_where_it_ended, fix_setup,
+                                        fix_teardown),
+        cmocka_unit_test_setup_teardown(a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result, fix_setup,
+                                        fix_teardown),
+        cmocka_unit_test_setup_teardown(a_worker_that_ended_loses_its_claims_at_once_and_no_other_does, fix_setup,
+                                        fix_teardown),
+        cmocka_unit_test_setup_teardown(a_tenant_that_has_its_share_waits_and_its_neighbour_does_not, fix_setup,
+                                        fix_teardown),
+        cmocka_unit_test_setup_teardown(what_somebody_else_writes_is_hinted_at, fix_setup, fix_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
