@@ -34,7 +34,7 @@ enum {
     WORK_STEP_BYTES = 64 << 20,
     WORK_TODO_MAX = 256,
     WORK_RESULT_MAX = 48 * 1024, /* of a result that the model is told */
-    WORK_COMMANDS = 8,           /* of a turn that run at once; a sandbox keeps twice as many (warden.h) */
+    WORK_COMMANDS = 8,           /* of a turn that run at once; a sandbox keeps twice as many (RUNS_KEPT_MAX) */
     WORK_WISHES_MAX = 96,
     WORK_LANE_MAX = 64,
     WORK_LEASES_MAX = 4,
