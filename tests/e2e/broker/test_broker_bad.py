@@ -2,6 +2,8 @@
 """What a turn meets that it did not ask for: a tool that says very much, a sandbox that ends, a store that is locked, readers that
 do not read, and hundreds of them. Each has its words, and none loses or doubles an effect."""
 import json
+import os
+import signal
 import socket
 import sqlite3
 
@@ -68,6 +70,22 @@ def what_nobody_asked_for_has_its_words(lab):
     reader.until("turn.done", end="completed")
     reader.whole()
     assert "once\n" in model.results()[-1][1] and model.results()[-1][1].count("once") == 1, model.results()
+
+    # Whom it asks for everything is killed, in the middle of a command; and who writes down what it begins.
+    for role in ("desk", "ledger"):
+        model.script([call("run_command", command=f"echo begun; while [ ! -e {role} ]; do sleep 0.05; done; echo once >> of-{role}; cat of-{role}"),
+                      text("Done.")])
+        said = broker.chat("and again", conversation_id=said["conversation_id"])
+        reader = broker.read(said)
+        reader.until("tool.output", text="begun\n")
+        gone = broker.gw.pid(role)
+        lab.expects(rf"parent: the {role} \(pid {gone}\) ended by signal 9; restarting it", UNHEARD)
+        os.kill(gone, signal.SIGKILL)
+        lab.wait_for(f"another {role}", lambda: broker.gw.cli("sandbox", "exec", "c-" + said["conversation_id"], "--", "touch", role).rc == 0)
+        reader.until("turn.done", end="completed")
+        reader.whole()
+        failed, told = model.results()[-1]
+        assert not failed and told.count("once") == 1, told
 
     # A model that asks for more at once than may run (it is run in turn), with arguments that are none, for more than may be.
     model.script([call("run_command", *[call("run_command", command=f"echo {i} >> many") for i in range(39)], command="echo x >> many"),
