@@ -87,6 +87,15 @@ def what_nobody_asked_for_has_its_words(lab):
         failed, told = model.results()[-1]
         assert not failed and told.count("once") == 1, told
 
+    # What is no text: the model is asked with what can be said of it, and the next answer comes.
+    model.script([call("run_command", command="head -c 5000 /dev/urandom | tee noise; printf '\\0a\\303'"), call("read_file", path="noise"),
+                  text("Noise.")])
+    said = broker.chat("listen", conversation_id=said["conversation_id"])
+    reader = broker.read(said)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    assert [failed for failed, _ in model.results()[-2:]] == [False, False], model.results()[-2:]
+
     # A model that asks for more at once than may run (it is run in turn), with arguments that are none, for more than may be.
     model.script([call("run_command", *[call("run_command", command=f"echo {i} >> many") for i in range(39)], command="echo x >> many"),
                   text("Some of it.")])
