@@ -110,6 +110,23 @@ static void say_started(struct task *t, uint64_t generation)
     show(t, "sandbox.started", &b);
 }
 
+/* Those that wait now, as long as the step is the same: what they are told may end it, and them with it, and who
+ * comes to wait meanwhile waits for another start. */
+static void tell_waiting(struct task *t, unsigned status, struct span body)
+{
+    uint64_t step = t->step;
+    size_t n = 0;
+    for (const struct wants *w = t->starts; w != NULL; w = w->next)
+        n++;
+    for (; n > 0 && t->starts != NULL && t->step == step && !t->over; n--) {
+        const struct wants is = *t->starts;
+        t->starts = is.next;
+        is.fn(t, is.arg, status, body);
+    }
+    if (t->starts != NULL && !t->starting && t->step == step && !t->over)
+        box_start(t);
+}
+
 static void started(struct task *t, uint64_t arg, unsigned status, struct span body)
 {
     const struct json *j = json_parse(body, &t->step_arena);
@@ -118,6 +135,7 @@ static void started(struct task *t, uint64_t arg, unsigned status, struct span b
         timer_set(t->start, START_MS);
         return;
     }
+    t->starting = false;
     bool runs = status == 409 && span_eq(json_text(j, SPAN("title")), SPAN("It runs"));
     if (status == 201 || status == 200) {
         (void)!json_u64(j, SPAN("generation"), &generation);
@@ -126,15 +144,13 @@ static void started(struct task *t, uint64_t arg, unsigned status, struct span b
     t->box_up = status == 201 || status == 200 || runs;
     if (t->box_up)
         status = 200;
-    const struct wants *w = t->starts;
-    t->starts = NULL;
-    for (; w != NULL && !t->over; w = w->next)
-        w->fn(t, w->arg, status, body);
+    tell_waiting(t, status, body);
 }
 
 void box_start(void *arg)
 {
     struct task *t = arg;
+    t->starting = true;
     desk_ask(t, "POST", SPAN("/api/v1/sandboxes/start"),
              arena_printf(&t->step_arena, "{\"name\":\"%s\",\"timeout\":%d}", t->box, BOX_LIFE_S), started, 0);
 }
@@ -150,8 +166,7 @@ void box_need(struct task *t, told_fn *fn, uint64_t arg)
     *w = (struct wants){.fn = fn, .arg = arg};
     while (*last != NULL)
         last = &(*last)->next;
-    bool first = last == &t->starts; /* the calls of a batch wait for one start */
     *last = w;
-    if (first)
+    if (!t->starting) /* the calls of a batch wait for one start */
         box_start(t);
 }

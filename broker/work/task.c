@@ -121,6 +121,7 @@ static void step_begin(struct task *t, uint64_t step)
     think_end(t);
     desk_forget(t);
     t->starts = NULL;
+    t->starting = false;
     timer_clear(t->start);
     for (size_t i = 0; i < t->calls; i++)
         tool_forget(&t->call[i]);

@@ -105,6 +105,7 @@ struct task {
     struct wish *wishes;
     struct wants *starts; /* lane.c: who waits for the sandbox */
     struct timer *start;
+    bool starting;
     size_t nwishes;
     struct task_lease lease[WORK_LEASES_MAX];
     size_t nleases;
