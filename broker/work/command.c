@@ -15,7 +15,8 @@ enum {
     JSON_ROOM = 60 * 1024,
     NUMBER_MAX = 48,
     SHOWN_ALL = 256 * 1024,
-    PAUSE_MS = 300
+    PAUSE_MS = 300,
+    SAID_MOST = WORK_RESULT_MAX - 512
 };
 
 struct attach {
@@ -49,6 +50,14 @@ void tool_forget(struct work_call *c)
 
 /* --- what it says -------------------------------------------------------------------------- */
 
+/* As much of it as there is room for. */
+static void keep(struct work_call *c, struct span s)
+{
+    size_t room = c->said.n < SAID_MOST ? SAID_MOST - c->said.n : 0, take = s.n < room ? s.n : room;
+    (void)dynbuf_add(&c->said, span_first(s, take));
+    c->cut += s.n - take;
+}
+
 static void say(struct attach *a, const char *stream, struct span data)
 {
     struct task *t = a->task;
@@ -59,9 +68,7 @@ static void say(struct attach *a, const char *stream, struct span data)
     struct jsonw w;
     if (bytes == NULL || base64_decode(data, bytes, &n) != 0)
         n = 0;
-    size_t room = c->said.max - c->said.n - 256, take = n < room ? n : room;
-    (void)dynbuf_add(&c->said, span_of(bytes, take));
-    c->cut += n - take;
+    keep(c, span_of(bytes, n));
     if (n > 0 && c->shown < SHOWN_ALL) {
         c->shown += n;
         show_begin(&b, &w);
@@ -85,14 +92,16 @@ static void finish(struct attach *a, struct span data)
     const struct json *j = json_parse(data, &t->step_arena);
     struct span how = json_text(j, SPAN("how"));
     struct dynbuf out;
-    uint64_t n = 0;
+    uint64_t n = 0, missing = 0;
     bool exited = span_eq(how, SPAN("exited"));
     dynbuf_init(&out, WORK_RESULT_MAX + 512);
     if (exited && json_u64(j, SPAN("status"), &n) == 0)
         (void)dynbuf_addf(&out, "exit status %llu\n", (unsigned long long)n);
     else
         (void)dynbuf_addf(&out, "it ended: %.*s\n", SPAN_FMT(how));
-    (void)dynbuf_add(&out, span_first(dynbuf_span(&c->said), WORK_RESULT_MAX - 512));
+    (void)dynbuf_add(&out, dynbuf_span(&c->said));
+    if (json_u64(j, SPAN("cut"), &missing) == 0)
+        c->cut += missing;
     if (c->cut > 0)
         (void)dynbuf_addf(&out, "\n[%llu bytes more were not kept]", (unsigned long long)c->cut);
     struct span text = arena_keep(&t->step_arena, &out);
@@ -103,6 +112,13 @@ static void finish(struct attach *a, struct span data)
     task_done(t, ord, lost ? CALL_UNKNOWN : exited && n == 0 ? CALL_DONE : CALL_ERROR, text);
 }
 
+/* It said more than was taken from it in time; how much in all, its end says. */
+static void gap(struct work_call *c)
+{
+    if (c->said.n < SAID_MOST)
+        (void)dynbuf_add(&c->said, span_first(SPAN("\n[some is missing here]\n"), SAID_MOST - c->said.n));
+}
+
 static int on_event(void *ctx, const struct api_event *e)
 {
     struct attach *a = ctx;
@@ -111,7 +127,7 @@ static int on_event(void *ctx, const struct api_event *e)
     else if (span_eq(e->name, SPAN("stderr")))
         say(a, "stderr", e->data);
     else if (span_eq(e->name, SPAN("cut")))
-        (void)dynbuf_addf(&a->task->call[a->ord].said, "[earlier output is not kept any more]\n");
+        gap(&a->task->call[a->ord]);
     else if (span_eq(e->name, SPAN("exit"))) {
         a->end = arena_copy(&a->task->step_arena, e->data);
         return 1;

@@ -7,7 +7,7 @@
 #include "common/log.h"
 #include "common/net/loop.h"
 
-enum { BOX_LIFE_S = 24 * 3600, JSON_MAX = 4096 };
+enum { START_MS = 300, BOX_LIFE_S = 24 * 3600, JSON_MAX = 4096 };
 
 /* --- the lane ------------------------------------------------------------------------- */
 
@@ -48,6 +48,7 @@ struct wants {
     told_fn *fn;
     uint64_t arg;
     struct span credential;
+    struct wants *next; /* of those that wait for the sandbox */
 };
 
 static void leased(struct task *t, uint64_t arg, unsigned status, struct span body)
@@ -86,7 +87,7 @@ void lease_need(struct task *t, struct span credential, told_fn *fn, uint64_t ar
         fn(t, arg, 503, SPAN_NONE);
         return;
     }
-    *w = (struct wants){fn, arg, credential};
+    *w = (struct wants){.fn = fn, .arg = arg, .credential = credential};
     desk_ask(t, "POST", arena_printf(&t->step_arena, "/api/v1/conversations/%s/leases", t->conversation), json,
              leased, (uint64_t)(uintptr_t)w);
 }
@@ -111,16 +112,31 @@ static void say_started(struct task *t, uint64_t generation)
 
 static void started(struct task *t, uint64_t arg, unsigned status, struct span body)
 {
-    const struct wants *w = (const struct wants *)(uintptr_t)arg;
     const struct json *j = json_parse(body, &t->step_arena);
     uint64_t generation = 0;
+    if (status == 409 && span_eq(json_text(j, SPAN("title")), SPAN("It starts"))) { /* by the worker before */
+        timer_set(t->start, START_MS);
+        return;
+    }
     bool runs = status == 409 && span_eq(json_text(j, SPAN("title")), SPAN("It runs"));
     if (status == 201 || status == 200) {
         (void)!json_u64(j, SPAN("generation"), &generation);
         say_started(t, generation);
     }
     t->box_up = status == 201 || status == 200 || runs;
-    w->fn(t, w->arg, t->box_up ? 200 : status, body);
+    if (t->box_up)
+        status = 200;
+    const struct wants *w = t->starts;
+    t->starts = NULL;
+    for (; w != NULL && !t->over; w = w->next)
+        w->fn(t, w->arg, status, body);
+}
+
+void box_start(void *arg)
+{
+    struct task *t = arg;
+    desk_ask(t, "POST", SPAN("/api/v1/sandboxes/start"),
+             arena_printf(&t->step_arena, "{\"name\":\"%s\",\"timeout\":%d}", t->box, BOX_LIFE_S), started, 0);
 }
 
 void box_need(struct task *t, told_fn *fn, uint64_t arg)
@@ -130,8 +146,12 @@ void box_need(struct task *t, told_fn *fn, uint64_t arg)
         fn(t, arg, w == NULL ? 503 : 200, SPAN_NONE);
         return;
     }
+    struct wants **last = &t->starts;
     *w = (struct wants){.fn = fn, .arg = arg};
-    desk_ask(t, "POST", SPAN("/api/v1/sandboxes/start"),
-             arena_printf(&t->step_arena, "{\"name\":\"%s\",\"timeout\":%d}", t->box, BOX_LIFE_S), started,
-             (uint64_t)(uintptr_t)w);
+    while (*last != NULL)
+        last = &(*last)->next;
+    bool first = last == &t->starts; /* the calls of a batch wait for one start */
+    *last = w;
+    if (first)
+        box_start(t);
 }

@@ -110,6 +110,7 @@ void recall_ask(struct task *t, uint64_t ord)
 
 void recall_wait(struct task *t, uint64_t ord)
 {
+    t->call[ord].command = true;
     command_follow(t, ord, t->call[ord].effect);
 }
 

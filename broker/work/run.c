@@ -25,19 +25,45 @@ static void boxed(struct task *t, uint64_t ord, unsigned status, struct span bod
         tool->run(t, ord, args);
 }
 
+static size_t commands(const struct task *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->calls; i++)
+        n += t->call[i].command;
+    return n;
+}
+
 void run_call(struct task *t, uint64_t ord)
 {
     struct work_call *c = &t->call[ord];
+    bool command = span_eq(c->call.tool, SPAN("run_command"));
     dynbuf_init(&c->said, WORK_RESULT_MAX);
     c->abort = false;
-    if (span_eq(c->call.tool, TOOL_BROKEN))
+    if (span_eq(c->call.tool, TOOL_BROKEN)) {
         not_there(t, ord, json_text(json_parse(c->call.args, &t->step_arena), SPAN("why")));
-    else
+        return;
+    }
+    c->waits = command && commands(t) >= WORK_COMMANDS;
+    c->command = command && !c->waits;
+    if (!c->waits)
         box_need(t, boxed, ord);
+}
+
+void run_next(struct task *t)
+{
+    for (size_t i = 0; i < t->calls && commands(t) < WORK_COMMANDS; i++)
+        if (t->call[i].waits)
+            run_call(t, i);
 }
 
 void run_abort(struct task *t, uint64_t ord)
 {
-    t->call[ord].abort = true;
-    command_abort(t, ord);
+    struct work_call *c = &t->call[ord];
+    c->abort = true;
+    if (c->waits) {
+        c->waits = false;
+        not_there(t, ord, SPAN("it was cancelled before it was run"));
+    } else {
+        command_abort(t, ord);
+    }
 }

@@ -26,6 +26,7 @@ static void release(void *arg)
     arena_free(&t->event_arena);
     dynbuf_free(&t->delta);
     timer_free(&t->tick);
+    timer_free(&t->start);
     timer_free(&t->flush);
     explicit_bzero(t, sizeof(*t)); /* its lane and its leases */
     free(t);
@@ -90,6 +91,8 @@ void task_done(struct task *t, uint64_t ord, enum call_end how, struct span resu
     struct work_call *c = &t->call[ord];
     tool_forget(c);
     c->result = arena_copy(&t->step_arena, span_first(result, WORK_RESULT_MAX));
+    c->command = false;
+    run_next(t);
     task_tell(t, (struct loop_event){.heard = HEARD_DONE, .ord = ord, .end = how});
 }
 
@@ -117,6 +120,8 @@ static void step_begin(struct task *t, uint64_t step)
     uint64_t attempts;
     think_end(t);
     desk_forget(t);
+    t->starts = NULL;
+    timer_clear(t->start);
     for (size_t i = 0; i < t->calls; i++)
         tool_forget(&t->call[i]);
     t->calls = 0;
@@ -344,8 +349,9 @@ void task_begin(struct work *w, const struct claim *c)
     dynbuf_init(&t->delta, DELTA_ROOM);
     t->tick = timer_new(w->loop, tick, t);
     t->flush = timer_new(w->loop, flush, t);
+    t->start = timer_new(w->loop, box_start, t);
     w->task = t;
-    if (t->tick == NULL || t->flush == NULL) {
+    if (t->tick == NULL || t->flush == NULL || t->start == NULL) {
         end(t);
         return;
     }

@@ -22,6 +22,7 @@ struct task;
 struct think;
 struct timer;
 struct tls_client;
+struct wants;
 struct wish;
 
 enum {
@@ -33,6 +34,7 @@ enum {
     WORK_STEP_BYTES = 64 << 20,
     WORK_TODO_MAX = 256,
     WORK_RESULT_MAX = 48 * 1024, /* of a result that the model is told */
+    WORK_COMMANDS = 8,           /* of a turn that run at once; a sandbox keeps twice as many (RUNS_KEPT_MAX) */
     WORK_WISHES_MAX = 96,
     WORK_LANE_MAX = 64,
     WORK_LEASES_MAX = 4,
@@ -65,6 +67,7 @@ struct work_call {
     struct dynbuf said;     /* while it runs */
     uint64_t cut;           /* bytes that were not kept */
     struct attach *follows; /* a command */
+    bool command, waits;    /* command: it is one of those that may run at once; waits: until it may be */
     bool abort, blind;      /* blind: the record has a command of which it does not say what it was */
     uint64_t shown;         /* bytes of its output that readers were shown */
 };
@@ -100,6 +103,8 @@ struct task {
     uint64_t tried; /* models that this step is not to ask again */
     unsigned all_tries;
     struct wish *wishes;
+    struct wants *starts; /* lane.c: who waits for the sandbox */
+    struct timer *start;
     size_t nwishes;
     struct task_lease lease[WORK_LEASES_MAX];
     size_t nleases;
@@ -151,6 +156,8 @@ void lane_take(struct task *t);
 void lane_drop(struct task *t);
 /* fn(t, arg, 200) once the sandbox runs; else a status and words. */
 void box_need(struct task *t, told_fn *fn, uint64_t arg);
+/* Ask for its start once more, of a task. */
+void box_start(void *arg);
 /* A lease of the credential; fn hears 200 and the lease itself. */
 void lease_need(struct task *t, struct span credential, told_fn *fn, uint64_t arg);
 
@@ -169,6 +176,8 @@ void think_end(struct task *t);
 
 /* --- run.c --- */
 void run_call(struct task *t, uint64_t ord);
+/* A command has ended: one that waits may run. */
+void run_next(struct task *t);
 void run_abort(struct task *t, uint64_t ord);
 /* recall.c */
 void recall_ask(struct task *t, uint64_t ord);

@@ -12,13 +12,14 @@ from models import call, text
 
 # Of one turn: an answer with words and a call, its effect, its result, an answer without a call.
 STEPS = [("turn.started", 1), ("message.delta", 1), ("tool.call", 1), ("tool.output", 1), ("tool.done", 1), ("message.delta", 2)]
+OTHERS = 55  # a page has 50
 WORDS = {1: "I will send it, once.", 2: "It was sent, I think."}
 
 
-def begin(broker, path, said=None):
+def begin(broker, path, said=None, beside=()):
     """A turn that says something, has one effect, and says something more, however often it is asked."""
-    send = call("run_command", command="echo begun; curl -sS --cacert $CURL_CA_BUNDLE -d x "
-                                       f"'https://{broker.up.name}:{broker.up.port}{path}'")
+    send = call("run_command", *beside, command="echo begun; curl -sS --cacert $CURL_CA_BUNDLE -d x "
+                                                f"'https://{broker.up.name}:{broker.up.port}{path}'")
 
     def answer(asked):
         last = json.dumps(asked["body"]["messages"][-1])
@@ -39,7 +40,7 @@ def settled(broker, path, reader):
     """How its call ended; the upstream saw as much, and the reader all of it."""
     reader.until("turn.done", end="completed")
     reader.whole()
-    ends = [e[1]["event"]["end"] for e in reader.events if e[0] == "tool.done"]
+    ends = [e[1]["event"]["end"] for e in reader.events if e[0] == "tool.done" and e[1]["event"]["call"] == 0]
     assert len(ends) == 1 and broker.up.effects().get("POST " + path.partition("?")[0], 0) == 1, (path, ends, broker.up.effects())
     shown = [e[1]["event"] for e in reader.events if e[0] == "message.delta"]
     for step, words in WORDS.items():
@@ -69,10 +70,12 @@ def a_worker_that_is_killed_at_any_step_repeats_nothing_and_loses_nothing(lab):
     reader.until("turn.started", 2)
     broker.up.release("held")
     assert settled(broker, "/things/held", reader) == "done"
-    # The whole gateway, and the sandbox with it: nobody knows what the command did, and nobody does it again.
+    # The whole gateway, and the sandbox with it: nobody knows what the command did, and nobody does it again. In the record it
+    # stands before more than a page of others.
     broker.up.script({"POST /things/lost": "/slow?gate=lost"})
-    said, reader = begin(broker, "/things/lost", said)
+    said, reader = begin(broker, "/things/lost", said, beside=[call("run_command", command="true")] * OTHERS)
     lab.wait_for("the effect", lambda: broker.up.effects().get("POST /things/lost"))
+    reader.until("tool.done", OTHERS)
     broker.gw.process.signal(signal.SIGKILL)
     broker.gw.process.wait()
     broker.up.release("lost")

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""What a turn meets that it did not ask for: a tool that says very much, a sandbox that ends, a store that is locked, readers that
+do not read, and hundreds of them. Each has its words, and none loses or doubles an effect."""
+import json
+import socket
+import sqlite3
+
+import room  # noqa: F401
+from brokers import Broker
+from harness import main, test
+from models import call, text
+from watch import UNHEARD
+
+
+def deaf(broker, said):
+    """A reader that asks for a stream and never reads it."""
+    sock = socket.create_connection((broker.host, broker.port))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.sendall(f"GET /stream/{said['conversation_id']} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {broker.key}\r\n\r\n".encode())
+    return sock
+
+
+@test()
+def what_nobody_asked_for_has_its_words(lab):
+    broker = Broker(lab, workers=2)
+    model = broker.model
+
+    # A tool that says 200 MB, a reader that never reads, and 200 that do: all of them see the same, to the end.
+    model.script([call("run_command", command="echo first; yes some of very many words | head -c 200000000"), text("That was a lot.")])
+    said = broker.chat("say much")
+    silent = deaf(broker, said)
+    readers = [broker.read(said) for _ in range(200)]
+    for reader in readers:
+        reader.until("turn.done", end="completed")
+        reader.whole()
+    assert len({tuple(e[2] for e in r.events) for r in readers}) == 1
+    failed, told = model.results()[0]
+    assert not failed and "exit status 0" in told and "first" in told and len(told) < 64 * 1024 and "were not kept" in told, told[-200:]
+    silent.close()
+
+    # Its sandbox ends while a command runs: nobody knows, the model is told, and the next call has a new one, without the files.
+    model.script([call("write_file", path="kept", content="x"), call("run_command", command="echo begun; sleep 600"),
+                  call("list_files", path="."), text("It is gone.")])
+    said = broker.chat("work", conversation_id=said["conversation_id"])
+    reader = broker.read(said)
+    reader.until("tool.output", text="begun\n")
+    broker.gw.cli("sandbox", "destroy", "c-" + said["conversation_id"], rc=0)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    ends = [e[1]["event"]["end"] for e in reader.events if e[0] == "tool.done"]
+    assert ends == ["done", "unknown", "done"], ends
+    assert "confirm the state" in json.dumps(model.asked[-2]["body"]["messages"][-1]), model.asked[-2]["body"]["messages"][-1]
+    assert reader.until("sandbox.started")["files_lost"], reader.events
+
+    # Somebody has the store's lock for a while, in the middle of a command: it waits, and loses nothing.
+    model.script([call("run_command", command="echo begun; while [ ! -e go ]; do sleep 0.05; done; echo once >> ran; cat ran"), text("Done.")])
+    said = broker.chat("again", conversation_id=said["conversation_id"])
+    reader = broker.read(said)
+    reader.until("tool.output", text="begun\n")
+    lab.expects(r"broker: (the broker's store cannot be asked for a turn|turn \w+: the store did not take what was done)[^\n]*: database is locked", UNHEARD)
+    store = sqlite3.connect(broker.gw.state / "broker/broker.db", isolation_level=None)
+    store.execute("BEGIN IMMEDIATE")
+    broker.gw.cli("sandbox", "exec", "c-" + said["conversation_id"], "--", "touch", "go", rc=0)
+    assert broker.ask("GET", "/turns/" + said["turn_id"])[1]["state"] == "running"
+    assert broker.ask("POST", "/chat", {"message": "now"})[0] == 503
+    store.execute("ROLLBACK")
+    store.close()
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    assert "once\n" in model.results()[-1][1] and model.results()[-1][1].count("once") == 1, model.results()
+
+    # A model that asks for more at once than may run (it is run in turn), with arguments that are none, for more than may be.
+    model.script([call("run_command", *[call("run_command", command=f"echo {i} >> many") for i in range(39)], command="echo x >> many"),
+                  text("Some of it.")])
+    said = broker.chat("all at once", conversation_id=said["conversation_id"])
+    reader = broker.read(said)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    results = model.results()[-40:]
+    out = broker.gw.cli("sandbox", "exec", "c-" + said["conversation_id"], "--", "wc", "-l", "many", rc=0).out.decode()
+    assert results == [(False, "exit status 0\n")] * 40 and out.split()[0] == "40", (out, results)
+    model.script([{"calls": [("run_command", '{"command": "echo a')]}, text("I see.")])
+    said = broker.chat("badly", conversation_id=said["conversation_id"])
+    assert broker.done(said)["end"] == "completed" and model.results()[-1][0]
+    model.script([{"calls": [("read_file", {"path": "x"})] * 100}] * 9)
+    turn = broker.done(broker.chat("far too much", conversation_id=said["conversation_id"]))
+    assert turn["end"] in ("bad-model", "model") and turn["why"], turn
+
+
+if __name__ == "__main__":
+    main()
