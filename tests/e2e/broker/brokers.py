@@ -64,7 +64,7 @@ tasks:
 
 
 class Broker:
-    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False):
+    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False, more=""):
         self.lab, self.model, self.up = lab, Model(lab), lab.upstream()
         inject = 'header: x-api-key, format: "{}"' if protocol == "anthropic" else 'header: Authorization, format: "Bearer {}"'
         place = {"inject": inject, "host": self.up.name, "port": self.up.port, "mhost": self.model.name, "mport": self.model.port}
@@ -74,7 +74,7 @@ class Broker:
         self.gw = Gateway(Nobodys(lab) if ordinary else lab, policy,
                           {"api": lab.canary("c" * 40).encode(), "model": lab.canary("m" * 40).encode()},
                           config=f'broker: {{ http: "127.0.0.1:0", models: models.yaml, workers: {workers}'
-                                 + (", lanes: { default: web }" if lanes else "") + " }\n")
+                                 + (", lanes: { default: web }" if lanes else "") + more + " }\n")
         self.find()
         self.key = self.gw.cli_json("key", "create", "reader", "--broker")["key"]
 

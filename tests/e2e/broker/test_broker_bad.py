@@ -114,5 +114,17 @@ def what_nobody_asked_for_has_its_words(lab):
     assert turn["end"] in ("bad-model", "model") and turn["why"], turn
 
 
+@test()
+def a_sandbox_that_cannot_be_had_is_said_to_each_call_that_needs_one(lab):
+    broker = Broker(lab, workers=1, more=", image: nowhere")
+    broker.model.script([call("run_command", *[call("run_command", command="true")] * 19, call("list_files", path="."), command="true"), text("So be it.")])
+    said = broker.chat("work")
+    reader = broker.read(said)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    results = broker.model.results()
+    assert len(results) == 21 and all(failed and "the sandbox cannot be had, and nothing was run" in told for failed, told in results), results
+
+
 if __name__ == "__main__":
     main()
