@@ -28,10 +28,14 @@ def what_nobody_asked_for_has_its_words(lab):
     model = broker.model
 
     # A tool that says 200 MB, a reader that never reads, and 200 that do: all of them see the same, to the end.
-    model.script([call("run_command", command="echo first; yes some of very many words | head -c 200000000"), text("That was a lot.")])
+    # What it says faster than anybody takes it is lost, and that is said; what was taken before stays.
+    model.script([call("run_command", command="echo first; while [ ! -e go ]; do sleep 0.05; done; rm go; yes some of very many words | head -c 200000000"),
+                  text("That was a lot.")])
     said = broker.chat("say much")
     silent = deaf(broker, said)
     readers = [broker.read(said) for _ in range(200)]
+    readers[0].until("tool.output", text="first\n")
+    broker.gw.cli("sandbox", "exec", "c-" + said["conversation_id"], "--", "touch", "go", rc=0)
     for reader in readers:
         reader.until("turn.done", end="completed")
         reader.whole()
