@@ -63,11 +63,18 @@ struct grant_terms {
 
 /* Whose yes a held request needs beside their right to it. */
 enum { QUORUM_MOST = 8 };
+enum {
+    GATES_MAX = 8 /* of a policy */,
+    GATE_WORDS_MAX = 32,
+    GATE_TIMEOUT_MOST = 25 * 1000,
+    GATE_TIMEOUT_USUAL = 10 * 1000
+};
 enum self_approval { SELF_NO = 0, SELF_OF_MACHINE /* of users of this machine, not of named people */, SELF_YES };
 struct approval_terms {
     uint32_t quorum; /* so many different people */
     uint32_t self;   /* enum self_approval: may it be who the sandbox belongs to */
     bool step_up;    /* each with a passkey, over this very request */
+    uint32_t gates;  /* and each of these has been asked, and none denied it: gate i is bit 1 << i (policy_gate) */
 };
 
 /* Who is asking. */

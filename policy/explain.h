@@ -60,6 +60,8 @@ int policy_only_entry(const struct policy *p, size_t credential, const struct re
                       struct span *words);
 /* Who is named by an approvers entry, in words; empty: nobody is. */
 struct span policy_operators(const struct policy *p, struct span approvers, struct arena *a);
+/* The names of these gates (approval_terms.gates), with commas; empty: there are none. */
+struct span policy_gates_asked(const struct policy *p, uint32_t gates, struct arena *a);
 /* How many rules there are, where rule i stands, and which credential it uses (-1: none). */
 size_t policy_rules(const struct policy *p);
 struct rule_ref policy_rule(const struct policy *p, size_t i);

@@ -58,6 +58,18 @@ struct approver {
 /* May they decide on tickets of this approvers entry? An empty entry: any may. */
 bool policy_may_approve(const struct policy *p, struct span approvers, const struct approver *who);
 
+/* What is asked before a person may approve: a program, which gets the request and says allow, deny or abstain. */
+struct gate {
+    struct span name;
+    uint64_t timeout_ms;
+    size_t at, words; /* of the program: its full path, and its arguments */
+};
+/* Number i, as approval_terms.gates counts them; false past the last. */
+bool policy_gate(const struct policy *p, size_t i, struct gate *out);
+/* The one of this name; false: there is none. */
+bool policy_gate_named(const struct policy *p, struct span name, struct gate *out);
+struct span policy_gate_word(const struct policy *p, const struct gate *g, size_t i);
+
 /* The upstreams: entry of a host and port. False: none, defaults apply. */
 struct upstream {
     struct span address;    /* literal to dial instead of resolving, or empty */

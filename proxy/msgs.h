@@ -97,12 +97,14 @@ enum msg_type {
     M_HEARD = 139,         /* Lg>J id: a number; J>Lg the same at once: all that came before it is in force. Only then does the desk hear of it */
     /* desk and ledger; id: the desk's own */
     M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span how they had signed in, span reason, digest shown, digest of the facts that were (all zero: not said; wire_facts_digest), span what their passkey signed (empty: nothing; proxy/passkey/), u32 so many more of its shape (0: none), u64 for so many ms */
-    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required, 7 no such grant may be given with it, 8 written down, others must agree, 9 it is their own, 10 people alone count, 11 they agreed already, 12 a passkey is needed), u8 state */
+    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required, 7 no such grant may be given with it, 8 written down, others must agree, 9 it is their own, 10 people alone count, 11 they agreed already, 12 a passkey is needed, 13 a gate has not answered yet), u8 state */
     M_PASSKEY_ADD = 291,   /* D>K span name, span code, span clientDataJSON, span attestationObject; answered with M_PASSKEY_SAID */
     M_PASSKEY_CHECK = 292, /* D>K span name (empty: anybody's), digest challenge, span proof (span id, span clientDataJSON, span authenticatorData, span signature); answered with M_PASSKEY_SAID */
     M_PASSKEY_SAID = 293,  /* K>D bool ok, span whose, span why not */
     M_PASSKEYS = 294,      /* K>D id 0; u16 n, n x (span name, span id, u64 created ms): when the desk comes, and when they change */
     M_OPERATOR_PUT = 290, /* D>Lg u8 enum operator_act (store/ops.h), span by, span name, span uid, span groups, span password as crypt(3) made it; answered with M_SANDBOX_DONE */
+    M_GATE = 300,         /* Lg>K id: its number; digest policy, span name, span input (JSON): ask this gate of that policy once */
+    M_GATED = 301,        /* K>Lg u8 enum gate_said, span words: what it said, or why it said nothing */
     M_GRANT_REVOKE = 155, /* D>Lg id grant, span operator, span reason; Lg>D bool ok, span why */
     M_AUDIT_KEY = 132,    /* Lg>D id 0; span public half (32 bytes) of the key that signs the audit: when it is known */
     M_BODY_GET = 102,     /* D>Lg id ticket */

@@ -50,6 +50,13 @@ struct wire_people {
     bool step_up;
 };
 
+/* What is asked of it before a person may approve, by their names in the policy of its record. */
+enum { WIRE_GATES_MAX = 8 }; /* GATES_MAX of policy/decision.h */
+struct wire_gates {
+    size_t n;
+    struct span name[WIRE_GATES_MAX];
+};
+
 /* A request to be held. */
 struct wire_ticket {
     struct wire_record record;
@@ -60,6 +67,7 @@ struct wire_ticket {
                                                                            answer is "facts-wanted" */
     bool reason_required;
     struct wire_people people;
+    struct wire_gates gates;
     uint64_t within_ms;
     struct wire_shape shape;
     uint64_t exchange; /* the frame's id, and not among the fields */

@@ -21,6 +21,8 @@ enum role_id {
 };
 
 enum outcome { OUTCOME_UNKNOWN = 0, OUTCOME_NOT_SENT, OUTCOME_ANSWERED };
+/* What a gate says of a held request; nothing that can be understood is no yes. */
+enum gate_said { GATE_FAILED = 0, GATE_ALLOW, GATE_DENY, GATE_ABSTAIN };
 enum ticket_state {
     TICKET_NONE = 0,
     TICKET_PENDING,
@@ -69,6 +71,8 @@ enum job_kind {
     JOB_PROGRAM, /* countersign-fetch-program: runs a program that the policy names, which has no network */
     JOB_HTTP,    /* countersign-fetch-http: asks one server */
     JOB_VIEW,    /* countersign-view-picture, for the desk: opens one picture */
+    JOB_GATE, /* countersign-fetch-program too, as another user: what it reads a sandbox wrote, and those have secrets
+               */
     JOB_KINDS
 };
 

@@ -340,6 +340,16 @@ static void would(const struct json *r, struct dynbuf *out)
         say_rule(r, out);
 }
 
+/* With what a program wrote: the words are shown as any other text of a record. */
+static void gate(const struct json *r, struct dynbuf *out)
+{
+    say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
+    say(out, SPAN(": gate "), get(r, SPAN("gate")));
+    say(out, SPAN(" "), get(r, SPAN("said")));
+    if (get(r, SPAN("words")).n)
+        say(out, SPAN(": "), get(r, SPAN("words")));
+}
+
 void audit_words(const struct json *r, struct dynbuf *out)
 {
     struct span kind = get(r, SPAN("kind"));
@@ -365,6 +375,8 @@ void audit_words(const struct json *r, struct dynbuf *out)
     } else if (span_eq(kind, SPAN("ticket-agreed"))) {
         say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
         say(out, SPAN(": one of several agreed, "), get(r, SPAN("by")));
+    } else if (span_eq(kind, SPAN("gate-answered"))) {
+        gate(r, out);
     } else if (span_eq(kind, SPAN("operator"))) {
         say(out, SPAN("operator "), get(r, SPAN("name")));
         say(out,

@@ -319,6 +319,29 @@ bool policy_may_approve(const struct policy *p, struct span approvers, const str
     return approvers.n == 0;
 }
 
+bool policy_gate(const struct policy *p, size_t i, struct gate *out)
+{
+    if (i >= p->n[IMG_GATE])
+        return false;
+    const struct img_gate *g = img_at(p, IMG_GATE, (uint32_t)i);
+    *out = (struct gate){img_span(p, g->name), g->timeout_ms, g->program.first, g->program.n};
+    return true;
+}
+
+bool policy_gate_named(const struct policy *p, struct span name, struct gate *out)
+{
+    for (size_t i = 0; policy_gate(p, i, out); i++)
+        if (span_eq(out->name, name))
+            return true;
+    return false;
+}
+
+struct span policy_gate_word(const struct policy *p, const struct gate *g, size_t i)
+{
+    return i < g->words ? img_text(p, (struct img_range){(uint32_t)g->at, (uint32_t)g->words}, (uint32_t)i)
+                        : SPAN_NONE;
+}
+
 bool git_id_is_zero(struct span id)
 {
     for (size_t i = 0; i < id.n; i++)

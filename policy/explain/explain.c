@@ -262,6 +262,17 @@ struct span policy_operators(const struct policy *p, struct span approvers, stru
     return arena_keep(a, &b);
 }
 
+struct span policy_gates_asked(const struct policy *p, uint32_t gates, struct arena *a)
+{
+    struct dynbuf b;
+    struct gate g;
+    dynbuf_init(&b, WORDS_MAX);
+    for (size_t i = 0; policy_gate(p, i, &g); i++)
+        if (gates >> i & 1)
+            (void)dynbuf_addf(&b, "%s%.*s", b.n ? ", " : "", SPAN_FMT(g.name));
+    return arena_keep(a, &b);
+}
+
 size_t policy_rules(const struct policy *p)
 {
     return p->n[IMG_RULE];

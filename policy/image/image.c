@@ -146,6 +146,7 @@ static const struct field upstream_fields[] = {STR(img_upstream, host),
                                                {0}};
 static const struct field approver_fields[] = {
     STR(img_approver, name), RANGE(img_approver, operators, IMG_STR), RANGE(img_approver, groups, IMG_STR), {0}};
+static const struct field gate_fields[] = {STR(img_gate, name), RANGE(img_gate, program, IMG_STR), {0}};
 static const struct field pack_fields[] = {STR(img_pack, name),
                                            RANGE(img_pack, hosts, IMG_HOST),
                                            RANGE(img_pack, ops, IMG_OP),
@@ -213,6 +214,7 @@ static const struct {
     [IMG_SHIFT] = {sizeof(struct img_shift), shift_fields},
     [IMG_SETTING] = {sizeof(struct img_setting), setting_fields},
     [IMG_STUB] = {sizeof(struct img_stub), stub_fields},
+    [IMG_GATE] = {sizeof(struct img_gate), gate_fields},
 };
 
 size_t img_record_size(enum img_table t)
@@ -302,6 +304,11 @@ static bool extras_ok(const struct policy *p)
             return false;
     for (uint32_t i = 0; i < p->n[IMG_STUB]; i++)
         if (((const struct img_stub *)img_at(p, IMG_STUB, i))->credential == IMG_NONE)
+            return false;
+    if (p->n[IMG_GATE] > GATES_MAX)
+        return false;
+    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) /* a gate that is not there would be one nobody asks */
+        if (((const struct img_rule *)img_at(p, IMG_RULE, i))->gates >> p->n[IMG_GATE])
             return false;
     for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {
         const struct img_upstream *u = img_at(p, IMG_UPSTREAM, i);

@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "policy/image/records.h"
 
-enum { IMG_VERSION = 16 };
+enum { IMG_VERSION = 17 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 
@@ -45,6 +45,7 @@ enum img_table {
     IMG_SHIFT,
     IMG_SETTING,
     IMG_STUB,
+    IMG_GATE,
     IMG_TABLES
 };
 

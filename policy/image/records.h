@@ -73,7 +73,8 @@ struct img_rule { /* sorted by id: the lowest index is the lowest id */
     uint32_t over;            /* IMG_RULE: the hold that takes what is past a limit; IMG_NONE: it is denied */
     uint8_t grant_uses, grant_effects, grant_named; /* struct grant_terms */
     uint8_t quorum, self, step_up;                  /* struct approval_terms; 0, 0, 0 of what does not hold */
-    uint8_t unused[6];
+    uint8_t gates;                                  /* IMG_GATE i is bit 1 << i */
+    uint8_t unused[5];
     uint64_t grant_within_ms;
 };
 enum { GRANT_USES_MOST = 100, GRANT_WITHIN_MOST = 8 * 3600 * 1000 }; /* of a grant, whatever a rule says */
@@ -119,6 +120,12 @@ struct img_upstream {
 struct img_approver {
     struct img_str name;
     struct img_range operators, groups; /* IMG_STR */
+};
+
+struct img_gate {
+    struct img_str name;
+    struct img_range program; /* IMG_STR: its full path, and its arguments */
+    uint64_t timeout_ms;
 };
 
 /* Packs. */

@@ -63,8 +63,7 @@ static void too_late(void *arg)
 {
     struct errand *r = arg;
     struct err e;
-    err_set(&e, "it took more than %llu s (timeout: of its source)",
-            (unsigned long long)(r->timeout_ms + 999) / 1000);
+    err_set(&e, "it took more than %llu s (its timeout:)", (unsigned long long)(r->timeout_ms + 999) / 1000);
     fail(r, e.text);
 }
 
@@ -171,6 +170,8 @@ static void look_up_next(struct errand *r, const struct wire_fetch *ask)
         look_up(r, next);
     else if (ask->kind == SOURCE_EXEC)
         start(r, JOB_PROGRAM);
+    else if (ask->kind == FETCH_GATE)
+        start(r, JOB_GATE);
     else if (r->nfound > 0)
         start(r, JOB_HTTP);
     else

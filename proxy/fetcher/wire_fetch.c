@@ -15,6 +15,7 @@ void wire_put_fetch(struct dynbuf *b, const struct wire_fetch *f)
         msg_put_span(b, f->setting[i].key);
         msg_put_span(b, f->setting[i].value);
     }
+    msg_put_span(b, f->input);
 }
 
 int wire_get_fetch(struct msg_in *m, struct wire_fetch *f)
@@ -34,7 +35,8 @@ int wire_get_fetch(struct msg_in *m, struct wire_fetch *f)
         f->setting[f->nsettings].key = msg_get_span(m, KEY_MAX);
         f->setting[f->nsettings].value = msg_get_span(m, FETCH_SETTING_MAX);
     }
-    return m->bad ? -1 : 0;
+    f->input = msg_get_span(m, FETCH_INPUT_MAX);
+    return m->bad || (f->input.n > 0) != (f->kind == FETCH_GATE) ? -1 : 0;
 }
 
 const struct wire_upstream *wire_place(const struct wire_fetch *f, size_t i)

@@ -11,7 +11,10 @@ enum {
     FETCH_WHY_MAX = 480,
     FETCH_TIMEOUT_MS = 10 * 1000, /* where the policy says nothing */
     FETCH_TIMEOUT_MAX_MS = 25 * 1000,
-    FETCH_HOSTS_MAX = 8
+    FETCH_HOSTS_MAX = 8,
+    FETCH_INPUT_MAX = 224 * 1024,
+    FETCH_GATE =
+        200 /* in place of a source's kind: a program that is shown the input, and says what it thinks of it */
 };
 
 /* Settings are those of the policy (struct setting), each with the secret itself where the policy says where it is.
@@ -20,7 +23,7 @@ struct wire_setting {
     struct span key, value;
 };
 struct wire_fetch {
-    uint8_t kind;            /* enum source_kind: what is asked and how */
+    uint8_t kind;            /* enum source_kind, or FETCH_GATE: what is asked and how */
     uint64_t timeout_ms;     /* at most FETCH_TIMEOUT_MAX_MS */
     struct wire_upstream to; /* host empty: nowhere */
     /* That a program may reach, in the order of the policy: host, port, address and ranges, for its TLS is its own.
@@ -29,6 +32,7 @@ struct wire_fetch {
     struct wire_upstream host[FETCH_HOSTS_MAX];
     size_t nsettings;
     struct wire_setting setting[FETCH_SETTINGS_MAX];
+    struct span input; /* what a program reads; of FETCH_GATE alone */
 };
 void wire_put_fetch(struct dynbuf *b, const struct wire_fetch *f);
 int wire_get_fetch(struct msg_in *m, struct wire_fetch *f) MUSTCHECK;

@@ -12,6 +12,7 @@
 #include "common/memfd.h"
 #include "common/msg.h"
 #include "common/trace.h"
+#include "proxy/keeper/gates/gates.h"
 #include "proxy/keeper/keeper.h"
 #include "proxy/keeper/master.h"
 #include "proxy/keeper/sources/parked.h"
@@ -285,6 +286,10 @@ static void from_ledger(void *arg, struct chan *c, struct frame *f)
         on_lease_make(k, f);
         return;
     }
+    if (f->type == M_GATE) {
+        keeper_gate(k, f);
+        return;
+    }
     struct msg_in m = msg_in(f->payload);
     struct span key = msg_get_span(&m, RELEASE_KEY);
     if (f->type != M_LEDGER_KEY || msg_end(&m) != 0 || releaser_ledger_key(k->releaser, key) != 0)
@@ -322,6 +327,10 @@ static void on_stop(void *arg)
 static void from_fetcher(void *arg, struct chan *c, struct frame *f)
 {
     struct keeper *k = arg;
+    if (f->type == M_FETCHED && (f->id & GATE_FETCH) != 0) {
+        keeper_gate_fetched(k, f);
+        return;
+    }
     if (f->type != M_FETCHED || fetch_answered(k->fetches, f->id, f->payload) != 0) {
         log_error("the fetcher said %u, which nobody asked", f->type);
         return;
@@ -383,6 +392,7 @@ static void gone(void *arg, struct chan *c)
     if (!fetcher)
         return;
     fetches_lost(k->fetches);
+    keeper_gates_lost(k);
     parked_wake(k, 0);
 }
 

@@ -53,6 +53,7 @@ static int ticket_open(struct ledger *l, struct frame *f)
         st = (struct wire_ticket_state){.state = TICKET_NONE, .words = SPAN("store")};
         over.n = 0;
     }
+    l->gates.due |= t.gates.n > 0;
     put_state(l, f->id, &st, &kept, &over);
     memfd_unmap(&map);
     dynbuf_free(&kept.body);

@@ -39,7 +39,10 @@ static void note(uint16_t type, uint64_t exchange, const char *came)
 static void send_now(void *arg, enum outbox_to to, uint16_t type, uint64_t id, struct span payload, int fd)
 {
     struct ledger *l = arg;
-    struct chan *c = l->peer[to == TO_JUDGE ? ROLE_JUDGE : to == TO_WARDEN ? ROLE_WARDEN : ROLE_DESK];
+    struct chan *c = l->peer[to == TO_JUDGE    ? ROLE_JUDGE
+                             : to == TO_WARDEN ? ROLE_WARDEN
+                             : to == TO_KEEPER ? ROLE_KEEPER
+                                               : ROLE_DESK];
     if (to == TO_JUDGE)
         l->judge_spoke = false;
     if (c == NULL)
@@ -143,8 +146,10 @@ static void flush(struct ledger *l)
         say_store(l);
     }
     say_all(l, ok);
-    if (ok)
-        say_refused(l);
+    if (!ok)
+        return;
+    say_refused(l);
+    ledger_gates_next(l);
 }
 
 static void end_of_turn(void *arg)
@@ -240,6 +245,8 @@ static int handle(struct ledger *l, enum role_id from, struct frame *f)
         return ledger_judge(l, f);
     if (from == ROLE_KEEPER && f->type == M_LEASE_MADE)
         return ledger_lease_made(l, f);
+    if (from == ROLE_KEEPER && f->type == M_GATED)
+        return ledger_gated(l, f);
     if (from == ROLE_KEEPER && f->type != M_NOTE)
         return -1;
     if (from == ROLE_WARDEN && ledger_is_of_runs(f->type))
@@ -328,6 +335,7 @@ static void every_second(void *arg)
     if (!l->lost) {
         if (store_tick(l->store) != 0)
             log_debug("the store fails: %s", store_why(l->store)); /* the flush says so once */
+        ledger_gates_tick(l);
         review_next(l);
         flush(l);
     }
@@ -364,7 +372,7 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
         heard(l, f);
         return;
     }
-    if (c == l->peer[ROLE_KEEPER] && (f->type == M_NOTE || f->type == M_LEASE_MADE)) {
+    if (c == l->peer[ROLE_KEEPER] && (f->type == M_NOTE || f->type == M_LEASE_MADE || f->type == M_GATED)) {
         take(l, ROLE_KEEPER, f);
         return;
     }
@@ -388,6 +396,7 @@ static void on_gone(void *arg, struct chan *c)
     struct ledger *l = arg;
     if (c == l->peer[ROLE_KEEPER]) {
         ledger_lease_keeper_gone(l);
+        ledger_gates_keeper_gone(l);
         ledger_touch(l);
     }
     if (c == l->peer[ROLE_DESK])
@@ -417,8 +426,10 @@ void ledger_peer(struct ledger *l, unsigned role, int fd)
         close(fd);
         return;
     }
-    if (role == ROLE_KEEPER)
+    if (role == ROLE_KEEPER) {
         ledger_lease_keeper_gone(l);
+        ledger_gates_keeper_gone(l);
+    }
     if (role == ROLE_DESK)
         ledger_lease_desk_gone(l);
     flush(l); /* what was said to the old one is said to the old one */

@@ -16,15 +16,24 @@ enum {
     REFUSED_EVERY_MS = 250,
     LATER_MS = 30, /* the longest a record nobody waits for stays out of the store ... */
     LATER_RECORDS = 512,
-    LATER_BYTES = 1024 * 1024, /* ... and how many of them there may be */
-    LEASES_ASKED = 32,         /* leases that wait for the keeper at once, for people ... */
-    STUBS_ASKED = 64,          /* ... and for sandboxes, of which each waits for one */
+    LATER_BYTES = 1024 * 1024,   /* ... and how many of them there may be */
+    LEASES_ASKED = 32,           /* leases that wait for the keeper at once, for people ... */
+    GATES_ASKED = 4,             /* gates at once: each is a process for a while */
+    GATE_INPUT_MAX = 224 * 1024, /* FETCH_INPUT_MAX of the fetcher */
+    STUBS_ASKED = 64,            /* ... and for sandboxes, of which each waits for one */
 };
 
 struct asked_lease {
     uint64_t number, id; /* of the question to the keeper; the asker's own. number 0: free */
     bool there;          /* it is in the store already: its text alone is wanted */
     struct dynbuf said;  /* the lease, as wire_put_lease wrote it */
+};
+
+struct asked_gate {
+    uint64_t number, since; /* number 0: free */
+    struct id ticket;
+    size_t nname;
+    uint8_t name[256];
 };
 
 struct review {
@@ -56,6 +65,11 @@ struct ledger {
         uint64_t number;
         struct asked_lease asked[LEASES_ASKED + STUBS_ASKED]; /* those behind LEASES_ASKED are the judge's */
     } leases;
+    struct {
+        uint64_t number;
+        bool due, again; /* there may be one to ask; the store failed when it was looked for */
+        struct asked_gate asked[GATES_ASKED];
+    } gates;
     bool owed_welcome; /* a judge came, and what it was told is not committed yet */
 };
 
@@ -97,6 +111,12 @@ void ledger_lease_keeper_gone(struct ledger *l);
 void ledger_lease_desk_gone(struct ledger *l);
 void ledger_lease_changed(void *arg, uint64_t sequence, const struct wire_lease *lease);
 int ledger_lease_welcome(struct ledger *l) MUSTCHECK;
+/* gates.c: ask those that are due, as far as there is room; what one said; who asks them has gone; a second is over.
+ */
+void ledger_gates_next(struct ledger *l);
+int ledger_gated(struct ledger *l, struct frame *f) MUSTCHECK;
+void ledger_gates_keeper_gone(struct ledger *l);
+void ledger_gates_tick(struct ledger *l);
 /* runs.c: what the warden says of what runs. */
 bool ledger_is_of_runs(uint16_t type);
 int ledger_runs(struct ledger *l, struct frame *f) MUSTCHECK;

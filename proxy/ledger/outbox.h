@@ -8,7 +8,7 @@
 
 #include "common/dynbuf.h"
 
-enum outbox_to { TO_NONE = 0, TO_JUDGE, TO_DESK, TO_WARDEN };
+enum outbox_to { TO_NONE = 0, TO_JUDGE, TO_DESK, TO_WARDEN, TO_KEEPER };
 enum { OUTBOX_BYTES = 32 * 1024 * 1024, OUTBOX_FULL = 8 * 1024 * 1024, OUTBOX_REPLIES = 2048 };
 
 struct outbox_entry {

@@ -169,17 +169,35 @@ static void flag_json(struct jsonw *w, const struct flag *f)
     jsonw_end_object(w);
 }
 
+static int gate_json(void *ctx, const struct gate_row *g)
+{
+    struct jsonw *w = ctx;
+
+    jsonw_object(w);
+    jsonw_kv(w, "name", g->name);
+    jsonw_kv(w, "state", g->state);
+    jsonw_kv(w, "words", g->words);
+    jsonw_kv_u64(w, "at_ms", g->at_ms);
+    jsonw_end_object(w);
+    return 0;
+}
+
 /* With what the page says first of it, and what a yes needs. */
 static void read_json(struct exchange *x, struct view *v)
 {
     struct span name = deciding_name(v);
     struct jsonw w;
+    struct err e;
 
     if (v->r.npictures > 0)
         reading_block(&v->r, DECIDING_PICTURE, v->r.picture[0].name, SPAN_NONE);
     reply_json(x, 200, &w);
     jsonw_object(&w);
     ticket_members(&w, &v->t, true);
+    jsonw_kv_array(&w, "gates");
+    if (v->t.gates > 0 && desk_store_gates(x->desk->store, v->t.id, &x->arena, gate_json, &w, &e) != 0)
+        jsonw_string(&w, SPAN("cannot be looked up now"));
+    jsonw_end_array(&w);
     jsonw_kv_object(&w, "reading");
     jsonw_kv_bool(&w, "blocks", v->r.blocks || !v->there);
     jsonw_kv_array(&w, "flags");
@@ -348,6 +366,7 @@ unsigned api_decided(struct frame *f, const char **state, const char **why)
          "was decided"},
         {409, "you have agreed to it already; somebody else must, too"},
         {403, "the rule that held it wants a passkey: approve it on its page, with yours; nothing was decided"},
+        {409, "a gate has not answered yet (the ticket says which): try again in a moment; nothing was decided"},
     };
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     uint8_t code = msg_get_u8(&m), st = msg_get_u8(&m);

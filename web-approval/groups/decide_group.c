@@ -83,7 +83,7 @@ static void approve(struct exchange *x)
 
     if (got != 1)
         failed(x, got < 0 ? "the store cannot be read now" : "it is not there any more");
-    else if (p->alone || page_is_cut(&t) || t.quorum > 1 || t.step_up)
+    else if (p->alone || page_is_cut(&t) || t.quorum > 1 || t.step_up || t.gates > 0)
         failed(x, "it is approved on its own page alone");
     else if (!span_eq(t.state, SPAN("pending")))
         failed(x, "it is not pending any more: it was decided, it expired, or it was withdrawn");

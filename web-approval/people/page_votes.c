@@ -77,7 +77,7 @@ static int agreed_row(void *ctx, const struct vote_row *v)
     return 0;
 }
 
-void people_needed(struct exchange *x, const struct ticket *t)
+static void people_agreed(struct exchange *x, const struct ticket *t)
 {
     struct votes w = {x, 0};
     struct err e;
@@ -91,6 +91,40 @@ void people_needed(struct exchange *x, const struct ticket *t)
         PUT(x, "<dt>Agreed</dt><dd>cannot be looked up now</dd>\n");
     else if (w.n == 0)
         PUT(x, "<dt>Agreed</dt><dd>nobody yet</dd>\n");
+}
+
+static const char *gate_words(struct span state)
+{
+    return span_eq(state, SPAN("agreed"))      ? "has nothing against it"
+           : span_eq(state, SPAN("denied"))    ? "denied it"
+           : span_eq(state, SPAN("abstained")) ? "leaves it to you"
+           : span_eq(state, SPAN("failed"))    ? "did not answer: you decide without it"
+                                               : "is being asked; nobody can approve before it has answered";
+}
+
+static int gate_row(void *ctx, const struct gate_row *g)
+{
+    struct exchange *x = ctx;
+
+    PUT(x, "<dt>Gate ");
+    show_cut(&x->out, g->name, 80);
+    PUT(x, "</dt><dd>");
+    show_own(&x->out, gate_words(g->state));
+    if (g->words.n) {
+        PUT(x, ". It says: ");
+        show_cut(&x->out, g->words, 500);
+    }
+    PUT(x, "</dd>\n");
+    return 0;
+}
+
+void people_needed(struct exchange *x, const struct ticket *t)
+{
+    struct err g;
+
+    if (t->gates > 0 && desk_store_gates(x->desk->store, t->id, &x->arena, gate_row, x, &g) != 0)
+        PUT(x, "<dt>Gates</dt><dd>cannot be looked up now</dd>\n");
+    people_agreed(x, t);
 }
 
 static int decided_row(void *ctx, const struct vote_row *v)

@@ -18,7 +18,8 @@ static int decided(const struct ticket *t)
 {
     static const char *const yes[] = {"approved", "executing", "done", "failed", "unknown"};
 
-    if (t->decided_channel.n == 0 || span_eq(t->decided_channel, SPAN("grant")))
+    if (t->decided_channel.n == 0 || span_eq(t->decided_channel, SPAN("grant")) ||
+        span_eq(t->decided_channel, SPAN("gate")))
         return -1;
     return is_one_of(t->state, yes, sizeof yes / sizeof yes[0]) ? 1 : span_eq(t->state, SPAN("denied")) ? 0 : -1;
 }

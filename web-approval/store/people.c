@@ -86,3 +86,32 @@ int desk_store_votes(struct desk_store *s, struct span ticket, struct arena *a, 
     store_bind(q, ":ticket", ticket);
     return store_walk(s, q, a, vote_step, &w, e);
 }
+
+struct gate_walk {
+    desk_store_gate_fn *fn;
+    void *ctx;
+};
+
+static int gate_step(void *ctx, struct row *r)
+{
+    struct gate_walk *w = ctx;
+    struct gate_row g = {.name = row_text(r)};
+
+    g.state = row_text(r);
+    g.words = row_text(r);
+    g.at_ms = row_number(r);
+    return r->full ? 1 : w->fn(w->ctx, &g);
+}
+
+int desk_store_gates(struct desk_store *s, struct span ticket, struct arena *a, desk_store_gate_fn *fn, void *ctx,
+                     struct err *e)
+{
+    struct gate_walk w = {fn, ctx};
+    sqlite3_stmt *q;
+
+    if (store_query(s, "SELECT name, state, words, at_ms FROM gate WHERE ticket = :ticket ORDER BY name LIMIT 16", &q,
+                    e) != 0)
+        return -1;
+    store_bind(q, ":ticket", ticket);
+    return store_walk(s, q, a, gate_step, &w, e);
+}

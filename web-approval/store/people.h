@@ -20,6 +20,14 @@ struct vote_row {
     uint64_t passkey, at_ms; /* passkey: 1, one signed it */
 };
 typedef int desk_store_vote_fn(void *ctx, const struct vote_row *r);
+/* A gate that was to be asked, and what it said (proxy/ledger/store/gates/schema_12.sql). */
+struct gate_row {
+    struct span name, state, words;
+    uint64_t at_ms;
+};
+typedef int desk_store_gate_fn(void *ctx, const struct gate_row *r);
+int desk_store_gates(struct desk_store *s, struct span ticket, struct arena *a, desk_store_gate_fn *fn, void *ctx,
+                     struct err *e) MUSTCHECK;
 /* The first that was said first. */
 int desk_store_votes(struct desk_store *s, struct span ticket, struct arena *a, desk_store_vote_fn *fn, void *ctx,
                      struct err *e) MUSTCHECK;

@@ -172,6 +172,7 @@ static void ticket_life(struct row *r, struct ticket *t)
     t->quorum = row_number(r);
     t->self_approval = row_number(r);
     t->step_up = row_number(r);
+    t->gates = row_number(r);
 }
 
 static void ticket_row(struct row *r, struct ticket *t)

@@ -34,6 +34,7 @@ struct ticket {
     bool has_outcome, delivered;
     struct asker asker;
     uint64_t quorum, self_approval, step_up; /* struct wire_people */
+    uint64_t gates;                          /* so many are asked of it */
 };
 
 struct ticket_filter {

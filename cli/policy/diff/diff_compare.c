@@ -158,6 +158,28 @@ static void compare_messages(struct drift *c, const struct decision *was, const 
         note(c, ASPECT_PROTOCOLS, was->subprotocols.n < is->subprotocols.n ? LOOSER : STRICTER);
 }
 
+static bool same_gate(const struct policy *p, const struct gate *a, const struct policy *q, const struct gate *b)
+{
+    bool same = span_eq(a->name, b->name) && a->words == b->words;
+    for (size_t i = 0; same && i < a->words; i++)
+        same = span_eq(policy_gate_word(p, a, i), policy_gate_word(q, b, i));
+    return same;
+}
+
+/* Is each of those asked there too? One of the same name that runs another program is another one. */
+static bool gates_within(const struct policy *p, uint32_t gates, const struct policy *q, uint32_t others)
+{
+    struct gate a, b;
+    bool all = true;
+    for (size_t i = 0; all && policy_gate(p, i, &a); i++) {
+        bool found = (gates >> i & 1) == 0;
+        for (size_t k = 0; !found && policy_gate(q, k, &b); k++)
+            found = (others >> k & 1) != 0 && same_gate(p, &a, q, &b);
+        all = found;
+    }
+    return all;
+}
+
 /* The terms of what is allowed or held in both. */
 static void compare_terms(const struct diff *d, struct drift *c, const struct decision *was,
                           const struct decision *is)
@@ -173,6 +195,9 @@ static void compare_terms(const struct diff *d, struct drift *c, const struct de
     note(c, ASPECT_APPROVERS, compare_numbers(b->quorum, a->quorum)); /* more of them is stricter */
     note(c, ASPECT_APPROVERS, compare_numbers(a->self, b->self));
     note(c, ASPECT_APPROVERS, compare_numbers(b->step_up, a->step_up));
+    note(c, ASPECT_APPROVERS,
+         of_two(!gates_within(d->p[OLD], a->gates, d->p[NEW], b->gates),
+                !gates_within(d->p[NEW], b->gates, d->p[OLD], a->gates)));
     note(c, ASPECT_REASON,
          of_two(was->reason_required && !is->reason_required, is->reason_required && !was->reason_required));
     note(c, ASPECT_WITHIN, compare_within(was->within_ms, is->within_ms));

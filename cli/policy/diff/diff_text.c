@@ -150,6 +150,14 @@ static void put_outcome(struct dynbuf *b, const struct policy *p, const struct i
         put_texts(b, p, v->operators);
         put_texts(b, p, v->groups);
     }
+    for (uint32_t i = 0; i < p->n[IMG_GATE]; i++) {
+        const struct img_gate *g = img_at(p, IMG_GATE, i);
+        if ((r->gates >> i & 1) == 0)
+            continue;
+        put_str(b, p, g->name);
+        put_texts(b, p, g->program);
+        put_number(b, g->timeout_ms);
+    }
     put_terms(b, p, r);
 }
 

@@ -25,7 +25,7 @@ struct explained {
     struct credential stub;       /* the one with whose lease it is answered here; name empty: it is not */
     struct span place;            /* of its only: */
     int entry;
-    struct span operators;
+    struct span operators, gates;
     struct next_change opening; /* at empty: the clock alone changes nothing */
     struct span address;        /* why what it lets through gets nowhere, or empty */
 };
@@ -99,6 +99,7 @@ static struct explained *explained_of(const struct loaded *l, struct asked *q)
     if (policy_stub(l->p, &q->subject, &q->request, d, &stub) != STUB_NONE)
         (void)policy_credential(l->p, stub, &x->stub);
     x->operators = policy_operators(l->p, d->approve_by, &q->a);
+    x->gates = policy_gates_asked(l->p, d->approval.gates, &q->a);
     x->n = policy_near_misses(l->p, &q->subject, &q->request, d, q->now_ms, &q->a, x->near);
     for (size_t i = 0; i < x->n && q->recorded; i++)
         if (x->near[i].miss == MISS_HEADER) {
@@ -195,6 +196,10 @@ static void print_approve(const struct explained *x, const struct decision *d, c
         printf(", by %u different people", d->approval.quorum);
     if (d->approval.step_up)
         printf(", each with a passkey");
+    if (x->gates.n) {
+        printf(", once asked and not denied by ");
+        print_text(x->gates);
+    }
     if (d->approval.self != SELF_OF_MACHINE)
         printf(d->approval.self == SELF_YES ? ", also by the sandbox's owner" : ", never by the sandbox's owner");
     printf("%s\n", d->reason_required ? ", with a reason" : "");
@@ -387,6 +392,7 @@ static void json_terms(struct jsonw *w, const struct explained *x, const struct 
         jsonw_kv_bool(w, "reason_required", d->reason_required);
         jsonw_kv_u64(w, "quorum", d->approval.quorum);
         jsonw_kv_bool(w, "step_up", d->approval.step_up);
+        jsonw_kv(w, "gates", x->gates);
         jsonw_kv(w, "self_approval",
                  d->approval.self == SELF_YES  ? SPAN("yes")
                  : d->approval.self == SELF_NO ? SPAN("no")

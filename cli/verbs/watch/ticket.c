@@ -77,6 +77,22 @@ static void show_client(const struct json *t)
                since ? time_text(since, when) : "", approved ? "" : "after a yes ");
 }
 
+/* What else is asked of it, and what it said. */
+static void gate_rows(const struct json *gates)
+{
+    for (const struct json *g = gates ? gates->child : NULL; g; g = g->next) {
+        printf("%-12s", "Gate");
+        print_text(member_text(g, "name"));
+        fputs(": ", stdout);
+        print_text(member_text(g, "state"));
+        if (member_text(g, "words").n) {
+            fputs(": ", stdout);
+            print_text(member_text(g, "words"));
+        }
+        putchar('\n');
+    }
+}
+
 static void show_head(const struct json *t)
 {
     const struct json *rule = json_get(t, SPAN("rule"));
@@ -104,6 +120,7 @@ static void show_head(const struct json *t)
     show_client(t);
     row("Approvers", member_text(t, "approve_by"));
     row("Agent says", member_text(t, "agent_reason"));
+    gate_rows(json_get(t, SPAN("gates")));
     printf("%-12s%s\n", "Asked", time_text(member_u64(t, "created_ms"), when));
     printf("%-12s%s\n", "Expires", time_text(member_u64(t, "expires_ms"), when));
     row("Decided by", person_name(member_text(t, "decided_by"), name));

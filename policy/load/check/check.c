@@ -172,6 +172,13 @@ static void check_rule_parts(struct loader *l, const struct model *m, const stru
         model_no_such(l, &r->use, "credential", m->credentials, m->ncredentials);
     if (r->approve.by.at && model_approver(m, r->approve.by.text) < 0)
         model_no_such(l, &r->approve.by, "approvers entry", m->approvers, m->napprovers);
+    for (size_t i = 0; i < r->approve.gates.n; i++)
+        if (model_gate(m, r->approve.gates.v[i].text) < 0)
+            model_no_such(l, &r->approve.gates.v[i], "gate", m->gates, m->ngates);
+    if (r->approve.gates.n > 0 && r->approve.grants.at &&
+        !(r->approve.grants.uses.at && r->approve.grants.uses.v == 0))
+        load_problem(l, r->approve.grants.at, "P015",
+                     "gates: are asked about each request: what they guard cannot have grants: too");
     for (size_t i = 0; i < r->scope.n; i++)
         if (model_scope(m, r->scope.v[i].text) < 0)
             model_no_such(l, &r->scope.v[i], "scope", m->scopes, m->nscopes);
@@ -411,6 +418,22 @@ static void check_approver(struct loader *l, const struct m_approver *v)
                      (unsigned long long)v->people.quorum.v, v->operators.n);
 }
 
+static void check_gates(struct loader *l, const struct model *m)
+{
+    if (m->ngates > GATES_MAX)
+        load_problem(l, m->gates[GATES_MAX]->at, "P017", "more than %d gates", GATES_MAX);
+    for (size_t i = 0; i < m->ngates; i++) {
+        const struct items *v = &m->gates[i]->program;
+        if (v->n > GATE_WORDS_MAX)
+            load_problem(l, v->at, "P017", "more than %d words", GATE_WORDS_MAX);
+        for (size_t k = 0; k < v->n; k++)
+            if (span_index(v->v[k].text, '\0') < v->v[k].text.n)
+                load_problem(l, v->v[k].at, "P008", "has a NUL in it");
+        if (v->at && (v->n == 0 || !span_starts(v->v[0].text, SPAN("/"))))
+            load_problem(l, v->at, "P008", "begins with the full path of a program: /usr/local/bin/scan");
+    }
+}
+
 static void check_scope(struct loader *l, const struct m_scope *s)
 {
     if (s->sandboxes.at == NULL && s->labels.at == NULL)
@@ -431,6 +454,7 @@ void check_model(struct loader *l, struct model *m)
     bool whole = true;
     for (size_t i = 0; i < m->napprovers; i++)
         check_approver(l, m->approvers[i]);
+    check_gates(l, m);
     for (size_t i = 0; i < m->nupstreams; i++) {
         (void)set_add(l, &regions, m->upstreams[i]->region.text);
         whole &= !m->upstreams[i]->at->broken;

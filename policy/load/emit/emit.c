@@ -487,6 +487,7 @@ static void put_names(struct emit *w)
                                    emit_texts(w, &m->approvers[i]->groups)};
         (void)emit_record(w, IMG_APPROVER, &out);
     }
+    emit_gates(w);
     for (size_t i = 0; i < m->ncredentials; i++)
         put_credential(w, m->credentials[i]);
 }

@@ -112,6 +112,8 @@ void emit_grants(const struct m_rule *r, struct img_rule *out)
     const struct m_grants *g = &r->approve.grants;
     if (r->decide.v != VERDICT_HOLD)
         return;
+    if (r->approve.gates.n > 0)
+        return; /* what a grant would cover no gate has seen */
     out->grant_uses = g->uses.at ? (uint8_t)g->uses.v : GRANT_USES_USUAL;
     out->grant_within_ms = g->within.at ? g->within.v : GRANT_WITHIN_USUAL;
     out->grant_effects = (uint8_t)(g->effects.at ? g->effects.v : 1u << EFFECT_READ | 1u << EFFECT_WRITE);
@@ -139,7 +141,21 @@ void emit_people(const struct model *m, const struct m_rule *r, struct img_rule 
     uint64_t most = own->quorum.v > of->quorum.v ? own->quorum.v : of->quorum.v;
     out->quorum = most ? (uint8_t)most : 1;
     out->step_up = own->step_up.v || of->step_up.v;
+    for (size_t i = 0; i < r->approve.gates.n; i++) {
+        int gate = model_gate(m, r->approve.gates.v[i].text);
+        out->gates |= gate >= 0 && gate < GATES_MAX ? (uint8_t)(1u << gate) : 0;
+    }
     const struct number *says = own->self.at ? &own->self : of->self.at ? &of->self : NULL;
     bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up;
     out->self = says ? (says->v ? SELF_YES : SELF_NO) : named ? SELF_NO : SELF_OF_MACHINE;
+}
+
+void emit_gates(struct emit *w)
+{
+    for (size_t i = 0; i < w->m->ngates; i++) {
+        const struct m_gate *g = w->m->gates[i];
+        struct img_gate out = {emit_str(w, g->name.text), emit_texts(w, &g->program),
+                               g->timeout.at ? g->timeout.v : GATE_TIMEOUT_USUAL};
+        (void)emit_record(w, IMG_GATE, &out);
+    }
 }

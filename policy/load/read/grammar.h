@@ -117,15 +117,6 @@ struct m_upstream {
     } tls;
 };
 
-struct m_approver {
-    const struct node *at;
-    struct item name;
-    struct items operators, groups;
-    struct m_people {
-        struct number quorum, self, step_up;
-    } people;
-};
-
 struct m_rule {
     const struct node *at;
     struct item id, use, say, instead, over;
@@ -136,6 +127,7 @@ struct m_rule {
     struct m_approve {
         const struct node *at;
         struct item by;
+        struct items gates;
         struct number within, reason, inline_wait;
         struct m_people people;
         struct m_grants {
@@ -166,7 +158,7 @@ struct m_file {
         const struct node *at;
         struct number any;
     } defaults;
-    struct list scopes, credentials, upstreams, approvers, rules;
+    struct list scopes, credentials, upstreams, approvers, gates, rules;
 };
 
 extern const struct table file_table, floors_table;

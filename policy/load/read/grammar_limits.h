@@ -21,4 +21,20 @@ struct m_limits {
 #define LIMIT_WINDOW_LEAST  UINT64_C(1000)
 #define LIMIT_WINDOW_MOST   (31 * UINT64_C(86400000))
 
+struct m_approver {
+    const struct node *at;
+    struct item name;
+    struct items operators, groups;
+    struct m_people {
+        struct number quorum, self, step_up;
+    } people;
+};
+
+struct m_gate {
+    const struct node *at;
+    struct item name;
+    struct items program; /* its full path, and its arguments */
+    struct number timeout;
+};
+
 #endif

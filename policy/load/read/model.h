@@ -15,10 +15,11 @@ struct model {
     struct m_credential **credentials;
     struct m_upstream **upstreams;
     struct m_approver **approvers;
+    struct m_gate **gates;
     struct m_rule **rules;    /* by id */
     struct m_pack **packs;    /* by name */
     struct model_zone *zones; /* that some when: names; policy/load/emit/when.c */
-    size_t nscopes, ncredentials, nupstreams, napprovers, nrules, npacks;
+    size_t nscopes, ncredentials, nupstreams, napprovers, ngates, nrules, npacks;
     bool packs_lost; /* a pack that is named could not be had: what its operations and resources are is not known */
 };
 
@@ -41,6 +42,7 @@ int emit_image(struct loader *l, const struct model *m, struct dynbuf *out) MUST
 int model_scope(const struct model *m, struct span name);
 int model_credential(const struct model *m, struct span name);
 int model_approver(const struct model *m, struct span name);
+int model_gate(const struct model *m, struct span name);
 int model_rule(const struct model *m, struct span id);
 /* The problem that `what` has no such entry, with the like one of rows, an array of n pointers of the model. */
 void model_no_such(struct loader *l, const struct item *name, const char *what, const void *rows, size_t n);

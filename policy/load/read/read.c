@@ -65,6 +65,7 @@ _Static_assert(offsetof(struct m_rule, id) == offsetof(struct named, name), "a r
 _Static_assert(offsetof(struct m_scope, name) == offsetof(struct named, name), "named");
 _Static_assert(offsetof(struct m_credential, name) == offsetof(struct named, name), "named");
 _Static_assert(offsetof(struct m_approver, name) == offsetof(struct named, name), "named");
+_Static_assert(offsetof(struct m_gate, name) == offsetof(struct named, name), "named");
 _Static_assert(offsetof(struct m_upstream, host) == offsetof(struct named, name), "sorted by host");
 
 static int by_host_and_port(const void *a, const void *b)
@@ -91,6 +92,7 @@ void model_gather(struct loader *l, struct m_file *const *files, size_t n, struc
                              "credential", &m->ncredentials);
     m->approvers = collect(l, files, n, offsetof(struct m_file, approvers), sizeof(struct m_approver),
                            "approvers entry", &m->napprovers);
+    m->gates = collect(l, files, n, offsetof(struct m_file, gates), sizeof(struct m_gate), "gate", &m->ngates);
     m->rules = collect(l, files, n, offsetof(struct m_file, rules), sizeof(struct m_rule), "rule", &m->nrules);
     m->upstreams =
         collect(l, files, n, offsetof(struct m_file, upstreams), sizeof(struct m_upstream), NULL, &m->nupstreams);
@@ -158,6 +160,11 @@ int model_credential(const struct model *m, struct span name)
 int model_approver(const struct model *m, struct span name)
 {
     return find_named(m->approvers, m->napprovers, name);
+}
+
+int model_gate(const struct model *m, struct span name)
+{
+    return find_named(m->gates, m->ngates, name);
 }
 
 int model_rule(const struct model *m, struct span id)

@@ -260,6 +260,20 @@ static const struct key approver_keys[] = {
     {0}};
 static const struct table approver_table = {"an approvers entry", sizeof(struct m_approver), approver_keys};
 
+static const struct key gate_keys[] = {{.name = "program",
+                                        .type = KEY_TEXTS,
+                                        .at = AT(m_gate, program),
+                                        .flags = KEY_NEEDED,
+                                        .help = "its full path, and its arguments; no shell reads them"},
+                                       {.name = "timeout",
+                                        .type = KEY_TIME,
+                                        .at = AT(m_gate, timeout),
+                                        .lo = 1000,
+                                        .hi = GATE_TIMEOUT_MOST,
+                                        .help = "then it has not agreed; default 10s"},
+                                       {0}};
+static const struct table gate_table = {"a gate", sizeof(struct m_gate), gate_keys};
+
 /* "until TIME". That it is soon is asked when it is loaded; the image is over by itself. */
 static void read_learning(struct loader *l, const struct node *n, void *field)
 {
@@ -314,6 +328,11 @@ static const struct key file_keys[] = {
      .at = AT(m_file, approvers),
      .table = &approver_table,
      .help = "who decides"},
+    {.name = "gates",
+     .type = KEY_NAMED,
+     .at = AT(m_file, gates),
+     .table = &gate_table,
+     .help = "who else is asked before a person may approve"},
     {.name = "rules", .type = KEY_LIST, .at = AT(m_file, rules), .table = &rule_table, .help = "may it?"},
     {.name = "include",
      .type = KEY_TEXTS,

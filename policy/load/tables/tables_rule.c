@@ -262,6 +262,10 @@ static const struct key approve_keys[] = {TEXT(m_approve, by, "by", "an entry of
                                            .at = AT(m_approve, grants),
                                            .table = &grants_table,
                                            .help = "how many more of the same shape a yes may cover"},
+                                          {.name = "gates",
+                                           .type = KEY_TEXTS,
+                                           .at = AT(m_approve, gates),
+                                           .help = "entries of gates:, each of which may deny it"},
                                           PEOPLE_KEYS(m_approve),
                                           {0}};
 static const struct table approve_table = {"approve:", sizeof(struct m_approve), approve_keys};

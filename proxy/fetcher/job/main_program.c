@@ -9,6 +9,7 @@
 #include "proxy/fetcher/job/job.h"
 #include "proxy/fetcher/job/own_net.h"
 #include "proxy/fetcher/job/program.h"
+#include "proxy/fetcher/job/verdict.h"
 
 enum { JSON_MEMORY = 8 * 1024 * 1024 };
 
@@ -27,6 +28,22 @@ static int read_all(int fd, struct dynbuf *b)
             dynbuf_grew(b, (size_t)n);
     }
     return n == 0 ? 0 : -1;
+}
+
+/* It says what it thinks of a request: as one byte, and its words. */
+static void gate(const struct job *j, struct span printed, struct arena *a) __attribute__((noreturn));
+static void gate(const struct job *j, struct span printed, struct arena *a)
+{
+    struct err e = {{0}};
+    struct dynbuf b;
+    struct span reason;
+    enum gate_said said = verdict_read(printed, a, &reason, &e);
+    if (said == GATE_FAILED)
+        job_failed(j, "%s", e.text);
+    dynbuf_init(&b, 1 + VERDICT_WORDS_MAX);
+    if (dynbuf_add_byte(&b, (uint8_t)said) != 0 || dynbuf_add(&b, reason) != 0)
+        job_failed(j, "there is no memory for what it said");
+    job_done(j, dynbuf_span(&b), 0, SPAN_NONE);
 }
 
 int main(void)
@@ -63,6 +80,8 @@ int main(void)
             "the program ended with status %d; run it by hand to see why (what it says is not shown, for it may "
             "be the secret)",
             WEXITSTATUS(status));
+    if (j.ask.kind == FETCH_GATE)
+        gate(&j, dynbuf_span(&printed), &a);
     if (program_value(&j.ask, dynbuf_span(&printed), &a, &value, &lifetime, &e) != 0)
         job_failed(&j, "%s", e.text);
     job_done(&j, value, lifetime, SPAN_NONE);

@@ -14,6 +14,7 @@
 
 #include "common/arena.h"
 #include "common/json/json.h"
+#include "common/memfd.h"
 #include "common/time/instant.h"
 #include "proxy/fetcher/job/own_net.h"
 
@@ -186,8 +187,8 @@ struct failure {
     int code;
 };
 
-static void become(struct start *s, int relay, int out, int report) __attribute__((noreturn));
-static void become(struct start *s, int relay, int out, int report)
+static void become(struct start *s, int relay, int in, int out, int report) __attribute__((noreturn));
+static void become(struct start *s, int relay, int in, int out, int report)
 {
     struct failure failed = {.step = STEP_NETWORK};
     const struct rlimit files = {1024, 1024}, size = {1 << 30, 1 << 30};
@@ -198,8 +199,8 @@ static void become(struct start *s, int relay, int out, int report)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     signal(SIGPIPE, SIG_DFL);
     umask(077);
-    if (null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 && dup2(null, 2) == 2 && chdir("/") == 0 &&
-        setrlimit(RLIMIT_NOFILE, &files) == 0 && setrlimit(RLIMIT_FSIZE, &size) == 0 &&
+    if (null >= 0 && dup2(in >= 0 ? in : null, 0) == 0 && dup2(out, 1) == 1 && dup2(null, 2) == 2 &&
+        chdir("/") == 0 && setrlimit(RLIMIT_NOFILE, &files) == 0 && setrlimit(RLIMIT_FSIZE, &size) == 0 &&
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == s->by &&
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && close_range(4, ~0u, CLOSE_RANGE_CLOEXEC) == 0 &&
         program_filter(relay >= 0, &unused) == 0)
@@ -224,17 +225,22 @@ static int explain(const struct failure *failed, const char *program, struct err
 int program_start(const struct wire_fetch *f, int relay, int *pid, int *out, struct err *e)
 {
     static struct start s;
-    int printed[2] = {-1, -1}, report[2] = {-1, -1}, rc = -1;
+    int printed[2] = {-1, -1}, report[2] = {-1, -1}, in = -1, rc = -1;
     struct failure failed;
     s.by = getpid();
     if (prepare(f, &s, e) != 0)
         goto out;
+    if (f->input.n > 0 && ((in = memfd_of(f->input)) < 0 ||
+                           lseek(in, 0, SEEK_SET) != 0)) { /* a pipe would have to be fed while it prints */
+        err_set(e, "there is no memory for what the program is to read");
+        goto out;
+    }
     if (pipe2(printed, O_CLOEXEC) != 0 || pipe2(report, O_CLOEXEC) != 0 || (*pid = fork()) < 0) {
         err_errno(e, "the program cannot be started");
         goto out;
     }
     if (*pid == 0)
-        become(&s, relay, printed[1], report[1]);
+        become(&s, relay, in, printed[1], report[1]);
     close(report[1]);
     report[1] = -1;
     if (read(report[0], &failed, sizeof(failed)) == (ssize_t)sizeof(failed)) {
@@ -246,6 +252,8 @@ int program_start(const struct wire_fetch *f, int relay, int *pid, int *out, str
     rc = 0;
 out:
     forget(&s);
+    if (in >= 0)
+        close(in);
     for (int i = 0; i < 2; i++) {
         if (printed[i] >= 0)
             close(printed[i]);

@@ -191,6 +191,11 @@ int ticket_open(struct exchange *x)
     shape_of(x->now.image->policy, d, &in, &x->arena, &t.shape);
     t.reason_required = d->reason_required;
     t.people = (struct wire_people){(uint8_t)d->approval.quorum, (uint8_t)d->approval.self, d->approval.step_up};
+    t.gates.n = 0;
+    struct gate g;
+    for (size_t i = 0; i < GATES_MAX && policy_gate(x->now.image->policy, i, &g); i++)
+        if (d->approval.gates >> i & 1)
+            t.gates.name[t.gates.n++] = g.name;
     t.within_ms = d->within_ms ? d->within_ms : j->config.expires_ms;
     struct dynbuf *b = post_begin(j, ROLE_LEDGER, 0, M_TICKET_OPEN, x->xid);
     wire_put_ticket(b, &t);

@@ -80,6 +80,7 @@ enum decided {
     DECIDED_NOT_A_PERSON, /* several must agree, or with passkeys, and only people count */
     DECIDED_TWICE,        /* they have agreed already */
     DECIDED_NO_PASSKEY,
+    DECIDED_GATES, /* a gate has not answered yet */
 };
 /* What an approval is to cover beside its ticket: so many more of the same shape, for so long. uses 0: nothing. */
 struct store_grant {

@@ -3,6 +3,7 @@
 #ifndef PROXY_LEDGER_STORE_SQL_H
 #define PROXY_LEDGER_STORE_SQL_H
 
+#include "proxy/ledger/store/gates/sql_gates.h"
 #include "proxy/ledger/store/people/sql_people.h"
 #include "proxy/ledger/store/runs/sql_runs.h"
 
@@ -72,7 +73,7 @@
         " AND g.created_ms<=?2 AND g.sandbox=t.sandbox AND g.tenant=t.tenant AND g.generation=t.generation" \
         " AND b.session=g.session AND b.tenant=g.tenant AND b.generation=g.generation AND g.terms=t.terms" \
         " AND g.policy=t.policy AND g.policy=coalesce(?4,g.policy) AND g.credential=t.credential AND g.host=t.host" \
-        " AND g.port=t.port ORDER BY g.expires_ms,g.id LIMIT 1") \
+        " AND g.port=t.port AND NOT EXISTS(SELECT 1 FROM gate WHERE ticket=t.id) ORDER BY g.expires_ms,g.id LIMIT 1") \
     X(GRANT_USE, "UPDATE grants SET uses=uses+1,state=CASE WHEN uses+1=uses_max THEN 'used' ELSE 'live' END," \
         "ended_ms=CASE WHEN uses+1=uses_max THEN ?3 END WHERE id=?1 AND state='live' AND uses=?2 AND uses<uses_max") \
     X(GRANT_USED, "UPDATE ticket SET grant_id=?1 WHERE id=?2") \
@@ -185,6 +186,7 @@
     X(LEASE_DUE, "SELECT id FROM lease WHERE state='live' AND expires_ms<=?1 LIMIT 256") \
     X(LEASE_OLD, "DELETE FROM lease WHERE state<>'live' AND (ended_ms<=?1 OR (created_by=?3 AND ended_ms<=?2))" \
         " AND id NOT IN (SELECT parent FROM lease WHERE parent IS NOT NULL)") \
+    SQL_GATES_STATEMENTS(X) \
     SQL_PEOPLE_STATEMENTS(X)
 /* clang-format on */
 

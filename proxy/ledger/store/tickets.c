@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "proxy/outbound.h"
+#include "proxy/ledger/store/gates/gates.h"
 #include "proxy/ledger/store/grants/grants.h"
 #include "proxy/ledger/store/people/people.h"
 
@@ -236,7 +237,8 @@ static int insert(struct store *s, const struct wire_ticket *t, struct span id, 
     db_int(q, 31, s->wall);
     db_int(q, 32, s->wall + lives_ms);
     db_int(q, 33, s->uptime + lives_ms);
-    if (db_run(&s->db, q) != 0 || grant_shape(s, id, &t->shape) != 0 || people_set(s, id, &t->people) != 0)
+    if (db_run(&s->db, q) != 0 || grant_shape(s, id, &t->shape) != 0 || people_set(s, id, &t->people) != 0 ||
+        gates_set(s, id, &t->gates) != 0)
         return -1;
     return body.n ? body_keep(s, id, body) : 0;
 }

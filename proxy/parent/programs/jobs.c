@@ -15,7 +15,8 @@ static const struct {
     size_t most; /* at once: a role that was taken over takes none from another */
 } programs[JOB_KINDS] = {[JOB_PROGRAM] = {"fetch-program", ROLE_FETCHER, JOBS_MAX - VIEWS_MAX},
                          [JOB_HTTP] = {"fetch-http", ROLE_FETCHER, JOBS_MAX - VIEWS_MAX},
-                         [JOB_VIEW] = {"view-picture", ROLE_DESK, VIEWS_MAX}};
+                         [JOB_VIEW] = {"view-picture", ROLE_DESK, VIEWS_MAX},
+                         [JOB_GATE] = {"fetch-program", ROLE_FETCHER, JOBS_MAX - VIEWS_MAX}};
 
 static int start_job(struct parent *p, unsigned kind, int fd)
 {

@@ -20,6 +20,7 @@ struct wire_limits fix_limits;
 struct wire_over fix_over;
 const struct store_grant no_grant = {.uses = 0};
 struct wire_people fix_people;
+struct wire_gates fix_gates;
 struct store_grant fix_grant;
 struct wire_shape fix_shape;
 struct digest fix_policy;
@@ -74,6 +75,7 @@ int fix_setup(void **state)
     fix_policy = fix_digest(999);
     fix_grant = no_grant;
     fix_people = (struct wire_people){.quorum = 1, .self = WIRE_SELF_OF_MACHINE};
+    fix_gates = (struct wire_gates){.n = 0};
     fix_shape = (struct wire_shape){.uses = 0};
     fix_no_facts = false;
     fix_key = seal_key_new();
@@ -152,6 +154,7 @@ void fix_ticket(struct wire_ticket *t, const char *sandbox, unsigned join, unsig
     t->terms = fix_terms;
     t->shape = fix_shape;
     t->people = fix_people;
+    t->gates = fix_gates;
     t->summary = SPAN("Push 1 ref");
     t->facts_json = fix_no_facts ? SPAN_NONE : SPAN("[]");
 }

@@ -30,6 +30,7 @@ extern struct digest fix_terms;       /* on which all is held and claimed */
 extern struct wire_limits fix_limits; /* of what is held */
 extern const struct store_grant no_grant;
 extern struct wire_people fix_people; /* whose yes what is held needs */
+extern struct wire_gates fix_gates;   /* what is asked of it first */
 extern struct store_grant fix_grant;  /* that an approval is to give */
 extern struct wire_shape fix_shape;   /* of what is held */
 extern struct digest fix_policy;      /* by which it is held and claimed */

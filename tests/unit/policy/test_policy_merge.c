@@ -108,13 +108,15 @@ static void refs_of_one_push_meet(void **state)
 /* The same of one request that several holds take: in whatever order the rules stand. */
 static void holds_of_one_request_meet(void **state)
 {
-    static const char *const terms[] = {"within: 2h, by: m", "within: 1h, reason: required",
+    static const char *const terms[] = {"within: 2h, by: m, gates: [ga]", "within: 1h, reason: required, gates: [gb]",
                                         "within: 3h, inline_wait: 3s"};
     static const unsigned order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     for (size_t i = 0; i < 6; i++) {
         struct kit k;
         char yaml[1500];
-        int n = snprintf(yaml, sizeof(yaml), "version: 1\napprovers: { m: { operators: [x] } }\nrules:\n");
+        int n = snprintf(yaml, sizeof(yaml),
+                         "version: 1\napprovers: { m: { operators: [x] } }\n"
+                         "gates: { ga: { program: [/x] }, gb: { program: [/y] }, gc: { program: [/z] } }\nrules:\n");
         for (size_t r = 0; r < 3; r++)
             n += snprintf(yaml + n, sizeof(yaml) - (size_t)n,
                           "  - { id: r%zu, match: { host: a.test, method: POST }, decide: hold, approve: { %s } }\n",
@@ -126,6 +128,8 @@ static void holds_of_one_request_meet(void **state)
         assert_true(span_eq(d->approve_by, SPAN("m")) && d->reason_required);
         assert_int_equal(d->within_ms, 1 * HOURS);
         assert_int_equal(d->inline_wait_ms, 3000);
+        assert_int_equal(d->approval.gates, 1 | 2); /* each that one of them names */
+        assert_int_equal(d->grants.uses, 0);
         kit_free(&k);
     }
 }

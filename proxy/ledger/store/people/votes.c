@@ -1,4 +1,5 @@
 /* Whose yes a ticket needs: of how many, not of whom it serves, with a passkey. */
+#include "proxy/ledger/store/gates/gates.h"
 #include "proxy/ledger/store/people/people.h"
 
 enum { QUORUM_MOST = 8, OWNER_MOST = 128 };
@@ -120,6 +121,9 @@ int vote_may(struct store *s, const struct row *r, const struct store_decision *
     }
     if (d->what != DECIDE_APPROVE)
         return 1;
+    int asked = gates_open(s, r->id);
+    if (asked != 0)
+        return asked < 0 ? -1 : refuse(result, DECIDED_GATES);
     int known = terms_of(s, r, &t) != 0 ? -1 : person(s, d->by, &uid);
     if (known < 0)
         return -1;

@@ -1,0 +1,108 @@
+/* Gates: asked by way of the keeper, a few at once, each once. Nobody waits for them but the ticket. */
+#include "common/log.h"
+#include "common/msg.h"
+#include "proxy/ledger/ledger.h"
+#include "proxy/ledger/store/gates/asked.h"
+
+enum { GATE_NAME_MAX = 256, GATE_WORDS_MOST = 512, GATE_PATIENCE_MS = 60 * 1000 };
+
+_Static_assert(GATE_NAME_MAX <= sizeof(((struct asked_gate *)0)->name), "a gate's name has room");
+
+static void failed(struct ledger *l, struct asked_gate *a, const char *why)
+{
+    struct id ticket = a->ticket;
+    struct span name = span_of(a->name, a->nname);
+    if (!l->lost && store_gate_answered(l->store, &ticket, name, GATE_FAILED, span_str(why)) != 0)
+        log_debug("that a gate did not answer waits for the store");
+    a->number = 0;
+}
+
+static struct asked_gate *free_one(struct ledger *l)
+{
+    for (size_t i = 0; i < GATES_ASKED; i++)
+        if (l->gates.asked[i].number == 0)
+            return &l->gates.asked[i];
+    return NULL;
+}
+
+/* Once it is written down that it was asked, it is: a turn that fails asks nobody. */
+static int ask_next(struct ledger *l, struct asked_gate *a)
+{
+    struct dynbuf input;
+    struct store_gate g = {.input = &input};
+    dynbuf_init(&input, GATE_INPUT_MAX);
+    int got = store_gate_next(l->store, &g);
+    if (got == 1 && (id_parse(g.ticket, &a->ticket) != 0 || g.name.n > GATE_NAME_MAX))
+        got = -1;
+    if (got == 1) {
+        a->number = ++l->gates.number;
+        a->since = loop_now(l->loop);
+        memcpy(a->name, g.name.p, g.name.n);
+        a->nname = g.name.n;
+        if (!dynbuf_ok(&input)) {
+            failed(l, a, "the request is too large to be shown to it");
+        } else {
+            struct dynbuf *b = ledger_scratch(l);
+            msg_put_digest(b, &g.policy);
+            msg_put_span(b, g.name);
+            msg_put_span(b, dynbuf_span(&input));
+            ledger_reply(l, TO_KEEPER, M_GATE, a->number, -1, NULL);
+        }
+    }
+    dynbuf_wipe(&input);
+    return got;
+}
+
+void ledger_gates_next(struct ledger *l)
+{
+    struct asked_gate *a;
+    if (!l->gates.due || l->lost || l->ending || l->peer[ROLE_KEEPER] == NULL)
+        return;
+    l->gates.due = false;
+    while ((a = free_one(l)) != NULL) {
+        int got = ask_next(l, a);
+        l->gates.again = got < 0;
+        if (got <= 0)
+            break;
+    }
+    ledger_touch(l); /* also where there was none: that it was looked for began a turn */
+}
+
+int ledger_gated(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    uint8_t said = msg_get_u8(&m);
+    struct span words = msg_get_span(&m, GATE_WORDS_MOST);
+    if (msg_end(&m) != 0 || said > GATE_ABSTAIN)
+        return -1;
+    for (size_t i = 0; i < GATES_ASKED; i++) {
+        struct asked_gate *a = &l->gates.asked[i];
+        if (a->number != f->id || f->id == 0)
+            continue;
+        if (!l->lost &&
+            store_gate_answered(l->store, &a->ticket, span_of(a->name, a->nname), (enum gate_said)said, words) != 0)
+            log_debug("what a gate said waits for the store");
+        a->number = 0;
+        l->gates.due = true;
+    }
+    return 0;
+}
+
+void ledger_gates_keeper_gone(struct ledger *l)
+{
+    for (size_t i = 0; i < GATES_ASKED; i++)
+        if (l->gates.asked[i].number != 0)
+            failed(l, &l->gates.asked[i], "the keeper, which asks it, has restarted");
+    l->gates.due = true;
+}
+
+void ledger_gates_tick(struct ledger *l)
+{
+    uint64_t now = loop_now(l->loop);
+    for (size_t i = 0; i < GATES_ASKED; i++)
+        if (l->gates.asked[i].number != 0 && now - l->gates.asked[i].since > GATE_PATIENCE_MS) {
+            failed(l, &l->gates.asked[i], "it was asked, and nothing came back");
+            l->gates.due = true;
+        }
+    l->gates.due |= l->gates.again;
+}

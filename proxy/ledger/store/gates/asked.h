@@ -1,0 +1,18 @@
+/* What the ledger does with gates. */
+#ifndef PROXY_LEDGER_STORE_GATES_ASKED_H
+#define PROXY_LEDGER_STORE_GATES_ASKED_H
+
+#include "proxy/ledger/store/store.h"
+
+/* The next one to be asked, which it is from then on: 1, 0 there is none, -1. The spans
+ * live until the next operation; what it is asked with is added to input. */
+struct store_gate {
+    struct span ticket, name;
+    struct digest policy;
+    struct dynbuf *input;
+};
+int store_gate_next(struct store *s, struct store_gate *g) MUSTCHECK;
+int store_gate_answered(struct store *s, const struct id *ticket, struct span name, enum gate_said said,
+                        struct span words) MUSTCHECK;
+
+#endif

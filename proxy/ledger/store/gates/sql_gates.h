@@ -1,0 +1,18 @@
+/* The statements about gates: a part of SQL_STATEMENTS (sql.h). */
+#ifndef PROXY_LEDGER_STORE_GATES_SQL_GATES_H
+#define PROXY_LEDGER_STORE_GATES_SQL_GATES_H
+
+/* clang-format off */
+#define SQL_GATES_STATEMENTS(X) \
+    X(GATE_ADD, "INSERT INTO gate(ticket,name,state,words,at_ms) VALUES(?1,?2,'due','',?3)") \
+    X(GATE_DUE, "SELECT g.ticket,g.name FROM gate g JOIN ticket t ON t.id=g.ticket WHERE g.state='due'" \
+        " AND t.state='pending' ORDER BY g.at_ms,g.ticket,g.name LIMIT 1") \
+    X(GATE_SET, "UPDATE gate SET state=?4,words=?5,at_ms=?6 WHERE ticket=?1 AND name=?2 AND state=?3") \
+    X(GATES_OPEN, "SELECT count(*) FROM gate WHERE ticket=?1 AND state IN ('due','asked')") \
+    X(GATES_LOST, "UPDATE gate SET state='failed',words=?1,at_ms=?2 WHERE state='asked'") \
+    X(GATE_FACTS, "SELECT method,scheme,host,port,path,query,op,effect,resource,credential,rule_id,rule_file,rule_line," \
+        "sandbox,owner,tenant,summary,facts_json,agent_reason,digest,policy,content_type,body_size,body_sha256" \
+        " FROM ticket WHERE id=?1")
+/* clang-format on */
+
+#endif

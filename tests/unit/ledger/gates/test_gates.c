@@ -1,0 +1,125 @@
+/* What else is asked before a person may approve: once, bound to its ticket; its no denies, nothing but its no does.
+ */
+#include "common/arena.h"
+#include "common/json/json.h"
+#include "proxy/ledger/store/gates/asked.h"
+#include "tests/unit/ledger/ledger_fix.h"
+
+static struct dynbuf input;
+
+static struct wire_ticket_state held(unsigned join, struct span body)
+{
+    fix_gates = (struct wire_gates){.n = 2, .name = {SPAN("risk"), SPAN("scan")}};
+    return fix_hold("s1", join, join, body);
+}
+
+static int next(struct span name)
+{
+    struct store_gate g = {.input = &input};
+    dynbuf_init(&input, 1024 * 1024);
+    int got = store_gate_next(fix, &g);
+    if (got == 1) {
+        assert_true(span_eq(g.name, name));
+        assert_memory_equal(&g.policy, &fix_policy, sizeof(g.policy));
+        assert_true(dynbuf_ok(&input));
+    }
+    assert_int_equal(store_commit(fix), 0);
+    return got;
+}
+
+static void answer(const struct id *id, struct span name, enum gate_said said, const char *words)
+{
+    assert_int_equal(store_gate_answered(fix, id, name, said, span_str(words)), 0);
+    assert_int_equal(store_commit(fix), 0);
+}
+
+static void all_are_asked_before_a_yes_counts(void **state)
+{
+    struct wire_ticket_state st = held(1, SPAN_NONE);
+    assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_GATES);
+    assert_int_equal(next(SPAN("risk")), 1);
+    answer(&st.ticket, SPAN("scan"), GATE_ALLOW, ""); /* it was not asked yet */
+    assert_int_equal(next(SPAN("scan")), 1);
+    assert_int_equal(next(SPAN_NONE), 0);
+    answer(&st.ticket, SPAN("risk"), GATE_ALLOW, "");
+    assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_GATES);
+    assert_false(fix_claim(&st.ticket, 5, NULL)); /* what they say approves nothing */
+    answer(&st.ticket, SPAN("scan"), GATE_ALLOW, "clean");
+    assert_false(fix_claim(&st.ticket, 5, NULL));
+    assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_true(fix_claim(&st.ticket, 6, NULL));
+    assert_int_equal(fix_count("SELECT count(*) FROM audit WHERE kind='gate-answered' AND json LIKE '%\"of\":\"%'"),
+                     2);
+}
+
+static void a_no_denies_with_its_words(void **state)
+{
+    struct wire_ticket_state st = held(1, SPAN_NONE);
+    assert_int_equal(next(SPAN("risk")), 1);
+    answer(&st.ticket, SPAN("risk"), GATE_DENY, "too much money");
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='denied' AND decided_by='gate risk' AND "
+                               "decided_channel='gate' AND decided_reason='too much money'"),
+                     1);
+    assert_int_equal(next(SPAN_NONE), 0); /* what is denied need not be asked about */
+    answer(&st.ticket, SPAN("risk"), GATE_ALLOW, "after all");
+    assert_int_equal(fix_count("SELECT count(*) FROM gate WHERE name='risk' AND state='denied'"), 1);
+    assert_false(fix_claim(&st.ticket, 5, NULL));
+}
+
+static void what_says_nothing_leaves_it_to_the_people(void **state)
+{
+    struct wire_ticket_state st = held(1, SPAN_NONE);
+    assert_int_equal(next(SPAN("risk")), 1);
+    assert_int_equal(next(SPAN("scan")), 1);
+    answer(&st.ticket, SPAN("risk"), GATE_FAILED, "it ended with status 3");
+    answer(&st.ticket, SPAN("scan"), GATE_ABSTAIN, "");
+    assert_false(fix_claim(&st.ticket, 5, NULL));
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='pending'"), 1);
+    assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+}
+
+static void it_is_asked_once_over_joins_and_restarts(void **state)
+{
+    struct wire_ticket_state st = held(1, SPAN_NONE);
+    assert_int_equal(next(SPAN("risk")), 1);
+    assert_true(held(1, SPAN_NONE).joined);
+    fix_reopen();
+    assert_int_equal(fix_count("SELECT count(*) FROM gate WHERE name='risk' AND state='failed' AND words<>''"), 1);
+    assert_int_equal(next(SPAN("scan")), 1);
+    assert_int_equal(next(SPAN_NONE), 0);
+    answer(&st.ticket, SPAN("risk"), GATE_ALLOW, "late");
+    assert_int_equal(fix_count("SELECT count(*) FROM gate WHERE state='agreed'"), 0);
+}
+
+static void it_is_told_the_facts_and_the_body_or_that_there_is_more(void **state)
+{
+    static uint8_t large[64 * 1024 + 1];
+    struct arena a;
+    for (size_t i = 0; i < 2; i++) {
+        struct span body = i == 0 ? SPAN("hello") : span_of(large, sizeof(large));
+        held((unsigned)i + 1, body);
+        assert_int_equal(next(SPAN("risk")), 1);
+        arena_init(&a, 4 * 1024 * 1024);
+        const struct json *all = json_parse(dynbuf_span(&input), &a);
+        assert_non_null(all);
+        assert_true(span_eq(json_text(all, SPAN("method")), SPAN("POST")));
+        assert_true(span_eq(json_text(all, SPAN("sandbox")), SPAN("s1")));
+        assert_int_equal(json_text(all, SPAN("digest")).n, 64);
+        const struct json *b = json_get(all, SPAN("body"));
+        assert_int_equal(json_get(b, SPAN("complete"))->truth, i == 0);
+        assert_true(span_eq(json_text(b, SPAN("base64")), i == 0 ? SPAN("aGVsbG8=") : SPAN_NONE));
+        assert_int_equal(json_text(b, SPAN("sha256")).n, 64);
+        arena_free(&a);
+        dynbuf_free(&input);
+        fix_sql("UPDATE gate SET state='failed'");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {FRESH(all_are_asked_before_a_yes_counts), FRESH(a_no_denies_with_its_words),
+                                       FRESH(what_says_nothing_leaves_it_to_the_people),
+                                       FRESH(it_is_asked_once_over_joins_and_restarts),
+                                       FRESH(it_is_told_the_facts_and_the_body_or_that_there_is_more)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
