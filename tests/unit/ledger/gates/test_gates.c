@@ -16,6 +16,7 @@ static struct wire_ticket_state held(unsigned join, struct span body)
 static int next(struct span name)
 {
     struct store_gate g = {.input = &input};
+    dynbuf_free(&input);
     dynbuf_init(&input, 1024 * 1024);
     int got = store_gate_next(fix, &g);
     if (got == 1) {
@@ -121,5 +122,7 @@ int main(void)
                                        FRESH(what_says_nothing_leaves_it_to_the_people),
                                        FRESH(it_is_asked_once_over_joins_and_restarts),
                                        FRESH(it_is_told_the_facts_and_the_body_or_that_there_is_more)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    dynbuf_free(&input);
+    return rc;
 }
