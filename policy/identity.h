@@ -16,5 +16,7 @@ void policy_put_place(const struct policy *p, struct span scheme, struct span ho
  * one by one), whether a reason is wanted, how long it lives, what a WebSocket may send. Not the request itself, and
  * not the limits, which the ledger counts at every use. */
 void policy_put_terms(const struct policy *p, const struct decision *d, struct dynbuf *out);
+/* One gate, with its whole definition, as the terms of what it is asked about have it. */
+void policy_put_gate(const struct policy *p, const struct gate *g, struct dynbuf *out);
 
 #endif

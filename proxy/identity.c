@@ -35,3 +35,11 @@ int identity_of_credential(const struct policy *p, size_t i, struct digest *out)
     policy_put_credential(p, i, &b);
     return finish(&b, out);
 }
+
+int identity_of_gate(const struct policy *p, const struct gate *g, struct digest *out)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, IDENTITY_MAX);
+    policy_put_gate(p, g, &b);
+    return finish(&b, out);
+}

@@ -12,6 +12,8 @@ int identity_of_place(const struct policy *p, struct span scheme, struct span ho
                       struct digest *out) MUSTCHECK;
 /* One credential of the policy, by its index; all zero when there is none. */
 int identity_of_credential(const struct policy *p, size_t i, struct digest *out) MUSTCHECK;
+/* One gate. */
+int identity_of_gate(const struct policy *p, const struct gate *g, struct digest *out) MUSTCHECK;
 /* The terms of a decision. */
 int identity_of_terms(const struct policy *p, const struct decision *d, struct digest *out) MUSTCHECK;
 

@@ -93,8 +93,10 @@ void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
     msg_put_u8(b, t->people.self);
     msg_put_u8(b, t->people.step_up);
     msg_put_u8(b, (uint8_t)t->gates.n);
-    for (size_t i = 0; i < t->gates.n; i++)
+    for (size_t i = 0; i < t->gates.n; i++) {
         msg_put_span(b, t->gates.name[i]);
+        msg_put_digest(b, &t->gates.of[i]);
+    }
     msg_put_u64(b, t->within_ms);
     msg_put_digest(b, &t->shape.digest);
     msg_put_span(b, t->shape.json);
@@ -122,8 +124,10 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
     size_t ngates = msg_get_u8(m);
     if (ngates > WIRE_GATES_MAX)
         return -1;
-    for (t->gates.n = 0; t->gates.n < ngates; t->gates.n++)
+    for (t->gates.n = 0; t->gates.n < ngates; t->gates.n++) {
         t->gates.name[t->gates.n] = msg_get_span(m, NAME_BYTES);
+        msg_get_digest(m, &t->gates.of[t->gates.n]);
+    }
     t->within_ms = msg_get_u64(m);
     msg_get_digest(m, &t->shape.digest);
     t->shape.json = msg_get_span(m, SHAPE_BYTES);

@@ -50,11 +50,13 @@ struct wire_people {
     bool step_up;
 };
 
-/* What is asked of it before a person may approve, by their names in the policy of its record. */
+/* What is asked of it before a person may approve: their names, and digests of what the policy of its record means by
+ * them (proxy/identity.h): a name outlives a policy, and what it means does not. */
 enum { WIRE_GATES_MAX = 8 }; /* GATES_MAX of policy/decision.h */
 struct wire_gates {
     size_t n;
     struct span name[WIRE_GATES_MAX];
+    struct digest of[WIRE_GATES_MAX];
 };
 
 /* A request to be held. */

@@ -23,6 +23,8 @@ enum role_id {
 enum outcome { OUTCOME_UNKNOWN = 0, OUTCOME_NOT_SENT, OUTCOME_ANSWERED };
 /* What a gate says of a held request; nothing that can be understood is no yes. */
 enum gate_said { GATE_FAILED = 0, GATE_ALLOW, GATE_DENY, GATE_ABSTAIN };
+/* In its place: it could not be asked now, and may be again. */
+enum { GATE_NOT_ASKED = GATE_ABSTAIN + 1 };
 enum ticket_state {
     TICKET_NONE = 0,
     TICKET_PENDING,

@@ -103,19 +103,22 @@ static void put_approvers(const struct policy *p, struct span name, struct dynbu
     }
 }
 
+void policy_put_gate(const struct policy *p, const struct gate *g, struct dynbuf *out)
+{
+    msg_put_span(out, g->name);
+    msg_put_u64(out, g->timeout_ms);
+    msg_put_u32(out, (uint32_t)g->words);
+    for (size_t k = 0; k < g->words; k++)
+        msg_put_span(out, policy_gate_word(p, g, k));
+}
+
 /* Nothing of what has none, whose terms are then what they were before there were gates. */
 static void put_gates(const struct policy *p, uint32_t gates, struct dynbuf *out)
 {
     struct gate g;
-    for (size_t i = 0; i < GATES_MAX; i++) {
-        if ((gates >> i & 1) == 0 || !policy_gate(p, i, &g))
-            continue;
-        msg_put_span(out, g.name);
-        msg_put_u64(out, g.timeout_ms);
-        msg_put_u32(out, (uint32_t)g.words);
-        for (size_t k = 0; k < g.words; k++)
-            msg_put_span(out, policy_gate_word(p, &g, k));
-    }
+    for (size_t i = 0; i < GATES_MAX; i++)
+        if ((gates >> i & 1) != 0 && policy_gate(p, i, &g))
+            policy_put_gate(p, &g, out);
 }
 
 void policy_put_terms(const struct policy *p, const struct decision *d, struct dynbuf *out)

@@ -380,8 +380,10 @@ static void gone(void *arg, struct chan *c)
 {
     struct keeper *k = arg;
     bool fetcher = c == k->fetcher;
-    if (c == k->ledger)
+    if (c == k->ledger) {
         releaser_ledger_gone(k->releaser); /* the next one has another key */
+        keeper_gates_forget();
+    }
     if (c == k->judge)
         parked_drop(k, NULL);
     chan_free(c == k->judge     ? &k->judge

@@ -287,7 +287,7 @@ bool ledger_must_keep(uint16_t type)
 {
     return type == M_OUTCOME || type == M_AUDIT || type == M_WEBSOCKET || type == M_TICKET_VOID || type == M_NOTE ||
            type == M_LEASE_LEAK || type == M_SANDBOX_ENDED || type == M_RUN_END || type == M_RUN_LIFE ||
-           type == M_TASK_OVER;
+           type == M_TASK_OVER || type == M_GATED;
 }
 
 static void put_sandbox(struct ledger *l, const struct wire_sandbox *b, bool gone)

@@ -146,6 +146,7 @@ static void flush(struct ledger *l)
         say_store(l);
     }
     say_all(l, ok);
+    ledger_gates_turn(l, ok);
     if (!ok)
         return;
     say_refused(l);

@@ -31,6 +31,7 @@ struct asked_lease {
 
 struct asked_gate {
     uint64_t number, since; /* number 0: free */
+    bool asking, answered;  /* that it was asked, or what it said, is not committed yet */
     struct id ticket;
     size_t nname;
     uint8_t name[256];
@@ -67,7 +68,8 @@ struct ledger {
     } leases;
     struct {
         uint64_t number;
-        bool due, again; /* there may be one to ask; the store failed when it was looked for */
+        uint64_t look_until; /* each second: one may be due again by then */
+        bool due, again;     /* there may be one to ask; the store failed when it was looked for */
         struct asked_gate asked[GATES_ASKED];
     } gates;
     bool owed_welcome; /* a judge came, and what it was told is not committed yet */
@@ -111,9 +113,10 @@ void ledger_lease_keeper_gone(struct ledger *l);
 void ledger_lease_desk_gone(struct ledger *l);
 void ledger_lease_changed(void *arg, uint64_t sequence, const struct wire_lease *lease);
 int ledger_lease_welcome(struct ledger *l) MUSTCHECK;
-/* gates.c: ask those that are due, as far as there is room; what one said; who asks them has gone; a second is over.
- */
+/* gates.c: ask those that are due, as far as there is room; a turn is over; what one said; who asks them has gone, or
+ * has come; a second is over. */
 void ledger_gates_next(struct ledger *l);
+void ledger_gates_turn(struct ledger *l, bool committed);
 int ledger_gated(struct ledger *l, struct frame *f) MUSTCHECK;
 void ledger_gates_keeper_gone(struct ledger *l);
 void ledger_gates_tick(struct ledger *l);

@@ -93,25 +93,34 @@ static void people_agreed(struct exchange *x, const struct ticket *t)
         PUT(x, "<dt>Agreed</dt><dd>nobody yet</dd>\n");
 }
 
-static const char *gate_words(struct span state)
+/* What was not asked before the ticket ended is not asked any more. */
+static const char *gate_words(struct span state, bool pending)
 {
     return span_eq(state, SPAN("agreed"))      ? "has nothing against it"
            : span_eq(state, SPAN("denied"))    ? "denied it"
            : span_eq(state, SPAN("abstained")) ? "leaves it to you"
-           : span_eq(state, SPAN("failed"))    ? "did not answer: you decide without it"
-                                               : "is being asked; nobody can approve before it has answered";
+           : span_eq(state, SPAN("failed")) ? (pending ? "did not answer: you decide without it" : "did not answer")
+           : pending                        ? "is being asked; nobody can approve before it has answered"
+           : span_eq(state, SPAN("asked"))  ? "had not answered when this ended"
+                                            : "was not asked before this ended";
 }
+
+struct gates {
+    struct exchange *x;
+    bool pending;
+};
 
 static int gate_row(void *ctx, const struct gate_row *g)
 {
-    struct exchange *x = ctx;
+    struct gates *all = ctx;
+    struct exchange *x = all->x;
 
     PUT(x, "<dt>Gate ");
     show_cut(&x->out, g->name, 80);
     PUT(x, "</dt><dd>");
-    show_own(&x->out, gate_words(g->state));
+    show_own(&x->out, gate_words(g->state, all->pending));
     if (g->words.n) {
-        PUT(x, ". It says: ");
+        show_own(&x->out, span_eq(g->state, SPAN("failed")) ? ". Why: " : ". It says: ");
         show_cut(&x->out, g->words, 500);
     }
     PUT(x, "</dd>\n");
@@ -120,9 +129,10 @@ static int gate_row(void *ctx, const struct gate_row *g)
 
 void people_needed(struct exchange *x, const struct ticket *t)
 {
+    struct gates all = {x, span_eq(t->state, SPAN("pending"))};
     struct err g;
 
-    if (t->gates > 0 && desk_store_gates(x->desk->store, t->id, &x->arena, gate_row, x, &g) != 0)
+    if (t->gates > 0 && desk_store_gates(x->desk->store, t->id, &x->arena, gate_row, &all, &g) != 0)
         PUT(x, "<dt>Gates</dt><dd>cannot be looked up now</dd>\n");
     people_agreed(x, t);
 }

@@ -194,8 +194,11 @@ int ticket_open(struct exchange *x)
     t.gates.n = 0;
     struct gate g;
     for (size_t i = 0; i < GATES_MAX && policy_gate(x->now.image->policy, i, &g); i++)
-        if (d->approval.gates >> i & 1)
+        if (d->approval.gates >> i & 1) {
+            if (identity_of_gate(x->now.image->policy, &g, &t.gates.of[t.gates.n]) != 0)
+                return -1;
             t.gates.name[t.gates.n++] = g.name;
+        }
     t.within_ms = d->within_ms ? d->within_ms : j->config.expires_ms;
     struct dynbuf *b = post_begin(j, ROLE_LEDGER, 0, M_TICKET_OPEN, x->xid);
     wire_put_ticket(b, &t);

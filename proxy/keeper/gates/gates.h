@@ -6,7 +6,7 @@
 #include "proxy/keeper/keeper.h"
 
 enum { GATES_ASKED_MOST = 8 };
-/* Numbers of questions to the fetcher that are about a gate; those about values have others. */
+/* Numbers of questions to the fetcher that are about a gate, the keeper's own; those about values have others. */
 #define GATE_FETCH (UINT64_C(1) << 62)
 
 /* M_GATE of the ledger. */
@@ -15,5 +15,7 @@ void keeper_gate(struct keeper *k, struct frame *f);
 void keeper_gate_fetched(struct keeper *k, struct frame *f);
 /* Nobody answers what was asked so far. */
 void keeper_gates_lost(struct keeper *k);
+/* Who asked has gone: nobody is told what comes. The next one numbers its own. */
+void keeper_gates_forget(void);
 
 #endif

@@ -40,6 +40,8 @@ static const char policy_text[] =
     "    source: { exec: { argv: [/bin/op] } }\n"
     "    inject: { header: Authorization, format: \"Bearer {}\" }\n"
     "    only: [{ host: a.example }]\n"
+    "gates:\n"
+    "  scan: { program: [/bin/scan, --strict], timeout: 2s }\n"
     "rules:\n"
     "  - { id: a, match: { host: a.example, effect: read }, decide: allow, use: env }\n";
 
@@ -57,6 +59,7 @@ static char folder[64], sock[96];
 static int child, dir = -1;
 static bool ended;
 static struct digest place; /* what the policy binds to a.example */
+static struct digest scan;  /* its gate */
 
 static uint64_t watched; /* an exchange */
 static bool watched_served;
@@ -158,13 +161,20 @@ static void spawn(void)
     assert_int_equal(chan_commit_fd(parent, dir), 0);
 }
 
-static void send_image(void)
+/* what: more rules, another program of the gate. */
+static void send_image_of(const char *rules, const char *program)
 {
+    char text[2048];
     struct kit k;
     struct digest of;
-    if (!kit_load(&k, policy_text, NULL))
+    const char *at = strstr(policy_text, "/bin/scan");
+    snprintf(text, sizeof(text), "%.*s%s%s%s", (int)(at - policy_text), policy_text, program, at + 9, rules);
+    if (!kit_load(&k, text, NULL))
         fail_msg("%s", k.e.text);
     memcpy(of.b, policy_digest(k.p).p, sizeof(of));
+    struct gate g;
+    assert_true(policy_gate(k.p, 0, &g));
+    assert_int_equal(identity_of_gate(k.p, &g, &scan), 0);
     assert_int_equal(identity_of_place(k.p, SPAN("https"), SPAN("a.example"), 443, &place), 0);
     int fd = memfd_create("image", MFD_ALLOW_SEALING | MFD_CLOEXEC);
     assert_int_equal(write(fd, k.image, k.image_n), (ssize_t)k.image_n);
@@ -174,6 +184,11 @@ static void send_image(void)
     assert_int_equal(chan_commit_fd(parent, fd), 0);
     close(fd);
     kit_free(&k);
+}
+
+static void send_image(void)
+{
+    send_image_of("", "/bin/scan");
 }
 
 static void listen_for_secrets(void)
@@ -333,6 +348,80 @@ static void who_waits_for_a_fetcher_that_ends_is_told(void **state)
     size_t at = got[0].type == M_RELEASE_FAILED ? 0 : 1;
     assert_int_equal(got[at].type, M_RELEASE_FAILED);
     assert_true(says(at, SPAN("repeat the request")));
+}
+
+static void ask_gate(const struct id *ticket, const struct digest *of)
+{
+    struct dynbuf *b = chan_begin(ledger, M_GATE, 1); /* as each ledger numbers its first */
+    msg_put_id(b, ticket);
+    msg_put_digest(b, of);
+    msg_put_span(b, SPAN("scan"));
+    msg_put_span(b, SPAN("{\"input\":1}"));
+    assert_int_equal(chan_commit(ledger), 0);
+}
+
+/* What the ledger is told is of this ticket. */
+static uint8_t gated(size_t i, const struct id *ticket)
+{
+    struct msg_in m = msg_in(payload(i));
+    struct id of;
+    assert_int_equal(got[i].type, M_GATED);
+    assert_int_equal(got[i].id, 1);
+    msg_get_id(&m, &of);
+    assert_memory_equal(&of, ticket, sizeof(of));
+    assert_true(span_eq(msg_get_span(&m, 256), SPAN("scan")));
+    uint8_t said = msg_get_u8(&m);
+    (void)msg_get_span(&m, 512);
+    assert_int_equal(msg_end(&m), 0);
+    return said;
+}
+
+static void a_gate_that_cannot_be_asked_now_may_be_later(void **state)
+{
+    const struct id one = {{1}};
+    struct digest before = scan;
+    ask_gate(&one, &scan);
+    await(1);
+    assert_int_equal(gated(0, &one), GATE_NOT_ASKED); /* there is no fetcher */
+    fetcher = introduce(ROLE_FETCHER);
+    settle();
+    send_image_of("  - { id: b, match: { host: b.example, effect: read }, decide: allow }\n", "/bin/scan");
+    await(1);
+    assert_int_equal(got[0].type, M_SECRETS);
+    ask_gate(&one, &before); /* another policy, the same gate */
+    await(1);
+    assert_int_equal(got[0].type, M_FETCH);
+    assert_true(says(0, SPAN("--strict")) && says(0, SPAN("{\"input\":1}")));
+    send_image_of("", "/bin/scan2");
+    await(1);
+    ask_gate(&one, &before); /* a gate of the same name: another program would run */
+    await(1);
+    assert_int_equal(gated(0, &one), GATE_NOT_ASKED);
+}
+
+static void what_a_gate_said_is_of_the_ticket_it_was_asked_about(void **state)
+{
+    const struct id one = {{1}}, two = {{2}};
+    fetcher = introduce(ROLE_FETCHER);
+    settle();
+    ask_gate(&one, &scan);
+    await(1);
+    assert_int_equal(got[0].type, M_FETCH);
+    uint64_t first = got[0].id;
+    chan_free(&ledger);
+    await(1); /* the parent hears that it is lost */
+    ledger = introduce(ROLE_LEDGER);
+    await(1);
+    assert_int_equal(got[0].type, M_DATA_KEY);
+    ask_gate(&two, &scan);
+    await(1);
+    assert_int_equal(got[0].type, M_FETCH);
+    assert_int_not_equal(got[0].id, first);
+    uint64_t second = got[0].id;
+    fetched(first, span_of((const uint8_t[]){GATE_DENY}, 1), SPAN_NONE); /* nobody there asked it */
+    fetched(second, span_of((const uint8_t[]){GATE_ALLOW}, 1), SPAN_NONE);
+    await(1);
+    assert_int_equal(gated(0, &two), GATE_ALLOW);
 }
 
 static void a_front_has_so_many_that_wait_and_its_neighbour_too(void **state)
@@ -581,6 +670,8 @@ int main(void)
         FRESH(a_release_waits_for_what_is_fetched),
         FRESH(who_waits_hears_of_a_failure),
         FRESH(who_waits_for_a_fetcher_that_ends_is_told),
+        FRESH(a_gate_that_cannot_be_asked_now_may_be_later),
+        FRESH(what_a_gate_said_is_of_the_ticket_it_was_asked_about),
         FRESH(a_front_has_so_many_that_wait_and_its_neighbour_too),
         FRESH(a_front_has_so_many_bytes_that_wait),
         FRESH(leafs_are_minted_for_the_judge_alone),

@@ -8,7 +8,7 @@ struct got got[256];
 size_t ngot;
 unsigned heard;
 bool deaf;
-static size_t wanted;
+static size_t wanted, passed;
 
 static void on_frame(void *arg, struct chan *c, struct frame *f)
 {
@@ -62,6 +62,22 @@ void await(size_t n)
     assert_int_equal(ngot, n);
 }
 
+const struct got *until(uint16_t type)
+{
+    struct timer *t = timer_new(l.loop, too_late, NULL);
+    const struct got *g = NULL;
+    timer_set(t, 300000);
+    while (g == NULL) {
+        wanted = passed + 1;
+        if (passed == ngot)
+            assert_int_equal(loop_run(l.loop), 0);
+        g = &got[passed++ % 256];
+        g = g->type == type ? g : NULL;
+    }
+    timer_free(&t);
+    return g;
+}
+
 const struct got *find(uint16_t type)
 {
     for (size_t i = ngot; i-- > 0;)
@@ -77,6 +93,7 @@ int peers_setup(void **state)
     store_close(&fix);
     memset(&l, 0, sizeof(l));
     ngot = heard = 0;
+    passed = 0;
     deaf = false;
     l.loop = loop_new();
     l.signer = signer_new();

@@ -24,6 +24,8 @@ extern bool deaf; /* the judge echoes nothing */
 struct chan *connect_as(unsigned role);
 /* Until n messages came in all. */
 void await(size_t n);
+/* The next one of this type, of those that until has not passed. */
+const struct got *until(uint16_t type);
 /* The last one of this type. */
 const struct got *find(uint16_t type);
 int peers_setup(void **state);

@@ -8,11 +8,16 @@
  * live until the next operation; what it is asked with is added to input. */
 struct store_gate {
     struct span ticket, name;
-    struct digest policy;
+    struct digest of; /* what the policy that it was held by means by the name */
     struct dynbuf *input;
 };
 int store_gate_next(struct store *s, struct store_gate *g) MUSTCHECK;
 int store_gate_answered(struct store *s, const struct id *ticket, struct span name, enum gate_said said,
                         struct span words) MUSTCHECK;
+/* It could not be asked: it is due again, a little later each time, and has failed when that was too often. */
+int store_gate_later(struct store *s, const struct id *ticket, struct span name, struct span why) MUSTCHECK;
+/* Number i of those that are being asked, the first one first: 1, 0 there is none, -1. The spans live until the next
+ * operation. */
+int store_gate_asked(struct store *s, unsigned i, struct span *ticket, struct span *name) MUSTCHECK;
 
 #endif

@@ -31,6 +31,7 @@ int gates_set(struct store *s, struct span ticket, const struct wire_gates *g)
         db_text(q, 1, ticket);
         db_text(q, 2, g->name[i]);
         db_int(q, 3, s->wall);
+        db_blob(q, 4, span_of(g->of[i].b, DIGEST_BYTES));
         if (db_run(&s->db, q) != 0)
             return -1;
     }
@@ -131,8 +132,6 @@ static int input(struct store *s, struct store_gate *g)
         return -1;
     db_text(q, 1, g->ticket);
     int bad = db_step(&s->db, q) == DB_ROW ? 0 : -1;
-    if (bad == 0 && db_col(q, 20).n == DIGEST_BYTES)
-        memcpy(g->policy.b, db_col(q, 20).p, DIGEST_BYTES);
     jsonw_begin(&w, g->input);
     if (bad == 0)
         bad = put_input(s, g->ticket, q, &w);
@@ -145,10 +144,13 @@ int store_gate_next(struct store *s, struct store_gate *g)
     sqlite3_stmt *q = store_begin(s) == 0 ? db_stmt(&s->db, SQL_GATE_DUE) : NULL;
     if (q == NULL)
         return -1;
+    db_int(q, 1, s->wall);
     enum db_result got = db_step(&s->db, q);
     if (got == DB_ROW) {
         g->ticket = store_copy(s, db_col(q, 0));
         g->name = store_copy(s, db_col(q, 1));
+        if (db_col(q, 2).n == DIGEST_BYTES)
+            memcpy(g->of.b, db_col(q, 2).p, DIGEST_BYTES);
     }
     sqlite3_reset(q);
     if (got != DB_ROW)
@@ -195,4 +197,34 @@ int store_gate_answered(struct store *s, const struct id *ticket, struct span na
     if (audit_end(&a) != 0)
         return -1;
     return said == GATE_DENY && r.state == TICKET_PENDING ? deny(s, &r, name, words) : tell(s, &r);
+}
+
+int store_gate_later(struct store *s, const struct id *ticket, struct span name, struct span why)
+{
+    char id[ID_TEXT + 1];
+    id_text(ticket, id);
+    sqlite3_stmt *q = store_begin(s) == 0 ? db_stmt(&s->db, SQL_GATE_LATER) : NULL;
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, span_str(id));
+    db_text(q, 2, name);
+    db_int(q, 3, s->wall);
+    if (db_run(&s->db, q) != 0)
+        return -1;
+    return db_changes(&s->db) == 1 ? 0 : store_gate_answered(s, ticket, name, GATE_FAILED, why);
+}
+
+int store_gate_asked(struct store *s, unsigned i, struct span *ticket, struct span *name)
+{
+    sqlite3_stmt *q = store_begin(s) == 0 ? db_stmt(&s->db, SQL_GATE_ASKED) : NULL;
+    if (q == NULL)
+        return -1;
+    db_int(q, 1, i);
+    enum db_result got = db_step(&s->db, q);
+    if (got == DB_ROW) {
+        *ticket = store_copy(s, db_col(q, 0));
+        *name = store_copy(s, db_col(q, 1));
+    }
+    sqlite3_reset(q);
+    return got == DB_ROW ? 1 : got == DB_FAIL ? -1 : 0;
 }

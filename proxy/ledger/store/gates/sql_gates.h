@@ -4,10 +4,13 @@
 
 /* clang-format off */
 #define SQL_GATES_STATEMENTS(X) \
-    X(GATE_ADD, "INSERT INTO gate(ticket,name,state,words,at_ms) VALUES(?1,?2,'due','',?3)") \
-    X(GATE_DUE, "SELECT g.ticket,g.name FROM gate g JOIN ticket t ON t.id=g.ticket WHERE g.state='due'" \
-        " AND t.state='pending' ORDER BY g.at_ms,g.ticket,g.name LIMIT 1") \
+    X(GATE_ADD, "INSERT INTO gate(ticket,name,state,words,at_ms,of,tries,next_ms) VALUES(?1,?2,'due','',?3,?4,0,0)") \
+    X(GATE_DUE, "SELECT g.ticket,g.name,g.of FROM gate g JOIN ticket t ON t.id=g.ticket WHERE g.state='due'" \
+        " AND t.state='pending' AND NOT g.next_ms BETWEEN ?1+1 AND ?1+60000 ORDER BY g.at_ms,g.ticket,g.name LIMIT 1") \
     X(GATE_SET, "UPDATE gate SET state=?4,words=?5,at_ms=?6 WHERE ticket=?1 AND name=?2 AND state=?3") \
+    X(GATE_LATER, "UPDATE gate SET state='due',at_ms=?3,next_ms=?3+(1000<<tries),tries=tries+1" \
+        " WHERE ticket=?1 AND name=?2 AND state='asked' AND tries<6") \
+    X(GATE_ASKED, "SELECT ticket,name FROM gate WHERE state='asked' ORDER BY at_ms,ticket,name LIMIT 1 OFFSET ?1") \
     X(GATES_OPEN, "SELECT count(*) FROM gate WHERE ticket=?1 AND state IN ('due','asked')") \
     X(GATES_LOST, "UPDATE gate SET state='failed',words=?1,at_ms=?2 WHERE state='asked'") \
     X(GATE_FACTS, "SELECT method,scheme,host,port,path,query,op,effect,resource,credential,rule_id,rule_file,rule_line," \

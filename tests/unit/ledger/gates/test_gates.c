@@ -9,7 +9,8 @@ static struct dynbuf input;
 
 static struct wire_ticket_state held(unsigned join, struct span body)
 {
-    fix_gates = (struct wire_gates){.n = 2, .name = {SPAN("risk"), SPAN("scan")}};
+    fix_gates =
+        (struct wire_gates){.n = 2, .name = {SPAN("risk"), SPAN("scan")}, .of = {fix_digest(1), fix_digest(2)}};
     return fix_hold("s1", join, join, body);
 }
 
@@ -21,7 +22,8 @@ static int next(struct span name)
     int got = store_gate_next(fix, &g);
     if (got == 1) {
         assert_true(span_eq(g.name, name));
-        assert_memory_equal(&g.policy, &fix_policy, sizeof(g.policy));
+        struct digest of = fix_digest(span_eq(name, SPAN("risk")) ? 1 : 2);
+        assert_memory_equal(&g.of, &of, sizeof(of));
         assert_true(dynbuf_ok(&input));
     }
     assert_int_equal(store_commit(fix), 0);
@@ -92,6 +94,23 @@ static void it_is_asked_once_over_joins_and_restarts(void **state)
     assert_int_equal(fix_count("SELECT count(*) FROM gate WHERE state='agreed'"), 0);
 }
 
+static void what_cannot_be_asked_is_due_again_later_and_not_for_ever(void **state)
+{
+    struct wire_ticket_state st = held(1, SPAN_NONE);
+    for (uint64_t wait = 1000, i = 0; i <= 6; i++, wait *= 2) {
+        assert_int_equal(next(SPAN("risk")), 1);
+        if (i == 0)
+            assert_int_equal(next(SPAN("scan")), 1);
+        assert_int_equal(store_gate_later(fix, &st.ticket, SPAN("risk"), SPAN("no fetcher")), 0);
+        assert_int_equal(store_commit(fix), 0);
+        fix_time(wait - 1);
+        assert_int_equal(next(SPAN_NONE), 0);
+        fix_time(1);
+        assert_int_equal(fix_count("SELECT count(*) FROM gate WHERE state='failed' AND words='no fetcher'"), i == 6);
+    }
+    assert_int_equal(next(SPAN_NONE), 0);
+}
+
 static void it_is_told_the_facts_and_the_body_or_that_there_is_more(void **state)
 {
     static uint8_t large[64 * 1024 + 1];
@@ -118,9 +137,11 @@ static void it_is_told_the_facts_and_the_body_or_that_there_is_more(void **state
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {FRESH(all_are_asked_before_a_yes_counts), FRESH(a_no_denies_with_its_words),
+    const struct CMUnitTest tests[] = {FRESH(all_are_asked_before_a_yes_counts),
+                                       FRESH(a_no_denies_with_its_words),
                                        FRESH(what_says_nothing_leaves_it_to_the_people),
                                        FRESH(it_is_asked_once_over_joins_and_restarts),
+                                       FRESH(what_cannot_be_asked_is_due_again_later_and_not_for_ever),
                                        FRESH(it_is_told_the_facts_and_the_body_or_that_there_is_more)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     dynbuf_free(&input);
