@@ -138,14 +138,17 @@ void ledger_gates_keeper_gone(struct ledger *l)
 /* One that the store holds for asked and that nobody is asked about: what became of it could not be written down. */
 static void fail_forgotten(struct ledger *l)
 {
+    uint8_t copy[GATE_NAME_MAX];
     struct span ticket, name;
     struct id id;
     for (unsigned i = 0; i <= GATES_ASKED && store_gate_asked(l->store, i, &ticket, &name) == 1; i++) {
         bool known = id_parse(ticket, &id) != 0;
         for (size_t k = 0; k < GATES_ASKED && !known; k++)
             known = asked_as(l, l->gates.asked[k].number, &id, name) != NULL;
-        if (known)
+        if (known || name.n > GATE_NAME_MAX)
             continue;
+        memcpy(copy, name.p, name.n); /* the operation that follows takes the store's own away */
+        name.p = copy;
         if (store_gate_answered(l->store, &id, name, GATE_FAILED, SPAN("what it said could not be written down")) !=
             0)
             log_debug("that a gate's answer was lost waits for the store");
