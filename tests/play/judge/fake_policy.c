@@ -275,6 +275,11 @@ bool policy_gate(const struct policy *p, size_t i, struct gate *out)
     return false;
 }
 
+void policy_put_gate(const struct policy *p, const struct gate *g, struct dynbuf *out)
+{
+    msg_put_span(out, g->name);
+}
+
 bool policy_credential(const struct policy *p, size_t i, struct credential *c)
 {
     static const char *const names[] = {"cred0", "cred1", "cred2", "cred3", "leased"};
