@@ -23,7 +23,8 @@ case "$path" in
 /hang) while :; do :; done ;;
 /nonsense) echo 'yes, sure' ;;
 /much) head -c 100000 /dev/zero | tr '\\0' x ;;
-/net) (exec 3<>/dev/tcp/127.0.0.1/1) 2> "$0.net"; echo '{"decision":"abstain"}' ;;
+/net) port=$(printf %s "$input" | sed 's/.*"port":\\([0-9]*\\).*/\\1/')
+    (exec 3<>"/dev/tcp/127.0.0.1/$port" && echo reached) > "$0.net" 2>&1; echo '{"decision":"abstain"}' ;;
 esac"""
 FAILS = {"/crash": "ended by signal 9", "/status": "ended with status 3", "/hang": "took more than", "/nonsense": "not one JSON object",
          "/much": "printed more than"}
@@ -33,7 +34,11 @@ def setup(lab, program=None):
     up, programs = lab.upstream(), Programs(lab)
     script = program or programs.write("scan", SCAN)
     text = simple_policy(up).replace("approve: { within: 10m }", "approve: { within: 10m, gates: [scanner] }")
-    text = text.replace("rules:\n", f"gates:\n  scanner: {{ program: [{script}, --strict], timeout: 2s }}\nrules:\n")
+    text = text.replace("rules:\n", f"gates:\n  scanner: {{ program: [{script}, --strict], timeout: 25s }}\n"
+                        f"  hurried: {{ program: [{script}, --strict], timeout: 2s }}\nrules:\n")
+    text = text.replace("effect: [write, delete]", "method: POST")  # the one that hangs is PUT: it alone has little time
+    rule = text[text.index("  - id: writes"):]
+    text += rule.replace("id: writes", "id: hurried").replace("POST", "PUT").replace("[scanner]", "[hurried]")
     gw = Gateway(lab, text, {"api": lab.canary("s3cret-" + up.name * 3).encode()})
     return up, programs, gw
 
@@ -63,7 +68,7 @@ def a_gate_denies_or_leaves_it_to_the_people(lab):
     assert (asked["method"], asked["path"], asked["effect"]) == ("POST", "/virus", "write"), asked
     assert asked["body"]["base64"] == "YT0x" and asked["body"]["complete"], asked
     alice = Person(gw, link=gw.cli_json("operator", "add", "alice")["url"])
-    for path, said in (("/fine", "agreed"), ("/unsure", "abstained")):
+    for path, said in (("/fine", "agreed"), ("/unsure", "abstained"), ("/net", "abstained")):
         agent = start(lab, gw, up, path, "--data-binary", "a=1")
         ticket = waiting(lab, gw, path)
         assert gate(lab, gw, ticket)[0] == said
@@ -72,7 +77,9 @@ def a_gate_denies_or_leaves_it_to_the_people(lab):
         assert "Gate scanner" in words(page) and "<b>found</b>" not in page, words(page)
         assert alice.approve(ticket)[0] == 303
         agent.wait()
-    assert up.effects() == {"POST /fine": 1, "POST /unsure": 1}
+    assert up.effects() == {"POST /fine": 1, "POST /unsure": 1, "POST /net": 1}
+    tried = Path(programs.dir / "scan.net").read_text()
+    assert "/dev/tcp" in tried and "reached" not in tried and "refused" not in tried, tried
 
 
 @test()
@@ -82,14 +89,15 @@ def a_gate_that_fails_is_no_yes_and_the_page_says_what_failed(lab):
     alice = Person(gw, link=gw.cli_json("operator", "add", "alice")["url"])
     agents = []
     for path, why in FAILS.items():
-        agents.append(start(lab, gw, up, path, "--data-binary", "a=1"))
+        name, method = ("hurried", "PUT") if path == "/hang" else ("scanner", "POST")
+        agents.append(start(lab, gw, up, path, "--data-binary", "a=1", method=method))
         ticket = waiting(lab, gw, path)
         state, said = gate(lab, gw, ticket)
         assert state == "failed" and why in said, (path, state, said)
         assert gw.show(ticket)["state"] == "pending"
         page = words(alice.get(f"/tickets/{ticket}"))
-        assert "did not answer: you decide without it" in page and why in page, page
-        assert b"Gate        scanner: failed: " in gw.cli("approvals", "show", ticket).out
+        assert "did not answer: you decide without it" in page and "Why: " in page and why in page, page
+        assert f"Gate        {name}: failed: ".encode() in gw.cli("approvals", "show", ticket).out
     assert up.effects() == {}
     for agent in agents:
         agent.signal(9)

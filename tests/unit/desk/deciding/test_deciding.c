@@ -530,6 +530,30 @@ static void a_page_of_the_history_is_bounded(void **state)
     assert_true(says("/tickets/kkk09") && says("/tickets/kkk00") && !says("Older") && says(">Newest<"));
 }
 
+static void gate(const char *ticket, const char *name, const char *state, const char *words)
+{
+    char *text = sqlite3_mprintf("INSERT INTO gate (ticket,name,state,words,at_ms,of,tries,next_ms) VALUES "
+                                 "(%Q,%Q,%Q,%Q,1,zeroblob(32),0,0)",
+                                 ticket, name, state, words);
+    sql(text);
+    sqlite3_free(text);
+}
+
+#define OVER "cccc0000000000000000000000"
+static void what_gates_said_is_told_as_the_ticket_stands(void **state)
+{
+    ticket(&(struct row){OVER, "denied", "write", NULL, NULL, NULL, NULL, 0, 5});
+    gate(OVER, "one", "due", "");
+    gate(OVER, "two", "failed", "it crashed");
+    gate(REPO, "one", "due", "");
+    gate(REPO, "two", "failed", "it crashed");
+    assert_int_equal(get("/tickets/" OVER), 200);
+    assert_true(says("was not asked before this ended") && says("did not answer. Why: "));
+    assert_false(says("nobody can approve") || says("you decide") || says("It says"));
+    assert_int_equal(get("/tickets/" REPO), 200);
+    assert_true(says("nobody can approve before it has answered") && says("you decide without it. Why: "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,6 +567,7 @@ int main(void)
         cmocka_unit_test(without_a_ledger_a_group_stays),
         cmocka_unit_test(the_history_is_searched),
         cmocka_unit_test(a_page_of_the_history_is_bounded),
+        cmocka_unit_test(what_gates_said_is_told_as_the_ticket_stands),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
