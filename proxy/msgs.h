@@ -91,6 +91,9 @@ enum msg_type {
     M_REVIEW = 95,         /* J>Lg id: number of the policy: it is another now; show me what is open */
     M_TICKET_REVIEW = 96,  /* Lg>J id: as asked; one of them, the next when this one was answered: wire_review, u64 size, span inline or fd: the bytes first held */
     M_REVIEWED = 97,       /* J>Lg id: as asked; id ticket, bool keep: false, the policy of now would not hold it so: pending or approved -> cancelled */
+    M_TICKET_LATER = 280,  /* Lg>J id: the exchange that sends it, of no front (XID_LATER); wire_review, wire_later, u64 size, span inline or fd: approved, and nobody need wait for it: claim it, send it, keep its answer. Said again as long as it is approved */
+    M_TICKET_ASK = 281,    /* J>Lg id ticket, span session, bool answer: what has become of it? answer: and what was answered */
+    M_TICKET_IS = 282,     /* Lg>J u8 (0 this session has no such ticket, 1 it has, 2 it cannot be read now); of 1: wire_ticket_state, bool the gateway sends it itself, u64 tries that sent nothing, u64 Unix ms until which its answer is kept (0: it is not); with has_answer as M_TICKET */
     M_SANDBOX = 91,        /* Lg>J id 0; wire_sandbox, bool gone */
     M_WEBSOCKET = 93,      /* J>Lg wire_record, u64 messages out, u64 messages in, u64 bytes out, u64 bytes in, u16 close code: its end */
     M_STORE = 92,          /* Lg>J id 0; bool ok: when it changes, and as a sign of life every second it is spoken to */

@@ -77,6 +77,21 @@ int wire_get_record(struct msg_in *m, struct wire_record *r)
     return step != 0 ? -1 : ok(m);
 }
 
+void wire_put_later(struct dynbuf *b, const struct wire_later *l)
+{
+    msg_put_u8(b, l->asked);
+    msg_put_id(b, &l->lease);
+    msg_put_span(b, l->narrowed);
+}
+
+int wire_get_later(struct msg_in *m, struct wire_later *l)
+{
+    l->asked = msg_get_bool(m);
+    msg_get_id(m, &l->lease);
+    l->narrowed = msg_get_span(m, WORDS_BYTES);
+    return ok(m);
+}
+
 void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
 {
     wire_put_record(b, &t->record);
@@ -102,6 +117,7 @@ void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
     msg_put_span(b, t->shape.json);
     msg_put_u32(b, t->shape.uses);
     msg_put_u64(b, t->shape.within_ms);
+    wire_put_later(b, &t->later);
 }
 
 int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
@@ -133,7 +149,7 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
     t->shape.json = msg_get_span(m, SHAPE_BYTES);
     t->shape.uses = msg_get_u32(m);
     t->shape.within_ms = msg_get_u64(m);
-    return ok(m);
+    return wire_get_later(m, &t->later);
 }
 
 void wire_facts_digest(const struct wire_facts *f, struct digest *out)

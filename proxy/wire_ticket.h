@@ -44,6 +44,15 @@ struct wire_shape {
     uint64_t within_ms; /* and for so long */
 };
 
+/* A client that wants no connection to wait: once its request is approved the gateway sends it itself. */
+struct wire_later {
+    bool asked;
+    struct id lease;      /* that it was asked with; all zero: none */
+    struct span narrowed; /* what its holder had added to that (common/lease/narrowed.h) */
+};
+void wire_put_later(struct dynbuf *b, const struct wire_later *l);
+int wire_get_later(struct msg_in *m, struct wire_later *l) MUSTCHECK;
+
 /* Whose yes it needs: struct approval_terms of policy/decision.h. */
 struct wire_people {
     uint8_t quorum, self; /* enum self_approval */
@@ -72,6 +81,7 @@ struct wire_ticket {
     struct wire_gates gates;
     uint64_t within_ms;
     struct wire_shape shape;
+    struct wire_later later;
     uint64_t exchange; /* the frame's id, and not among the fields */
 };
 enum { WIRE_SELF_NO = 0, WIRE_SELF_OF_MACHINE, WIRE_SELF_YES };

@@ -130,6 +130,7 @@ enum sb_paused {
 /* Of messages (proxy/msgs.h). */
 enum {
     XID_FRONT_SHIFT = 40, /* of an exchange's id: above it is its front's instance */
+    XID_LATER = 0x800000, /* from this instance on it is no front's: the gateway sends it itself, of itself */
     REQUEST_FORWARDED = 4 /* it said, in a field that never goes on, that it is somebody else's, passed on */
 };
 enum { WS_COST = 32, WS_MESSAGE_MAX = 192 * 1024 /* of a client */, WS_ANSWER_MAX = 1024 * 1024 /* of a server */ };

@@ -66,7 +66,10 @@ static void put_row(struct table *table, const struct json *t)
     table_text(table, member_text(t, "state"));
     table_text(table, member_text(t, "effect"));
     table_cell(table, "%s", time_text(member_u64(t, "created_ms"), when));
-    table_text(table, client ? verb_true(client, "waits") ? SPAN("waits") : SPAN("left") : SPAN("-"));
+    table_text(table, client ? verb_true(client, "later")   ? SPAN("later")
+                               : verb_true(client, "waits") ? SPAN("waits")
+                                                            : SPAN("left")
+                             : SPAN("-"));
     table_text(table, member_text(t, "sandbox"));
     if (member_text(t, "summary").n) {
         table_add_text(table, member_text(t, "summary"));
@@ -270,7 +273,11 @@ static int say_sent(struct approvals *a, const char *id)
         under_way = rc == CLI_OK && span_eq(member_text(a->g.tree, "state"), SPAN("executing"));
     }
     printf("%.*s approved", SHORT_ID, id);
-    if (open)
+    const struct json *client = open ? json_get(a->g.tree, SPAN("client")) : NULL;
+    if (client && verb_true(client, "later"))
+        printf("; the gateway sends it itself as soon as that can be done, until %s",
+               time_text(member_u64(a->g.tree, "expires_ms"), until));
+    else if (open)
         printf("; no client waits for it: it is sent when the same request comes again, until %s",
                time_text(member_u64(a->g.tree, "expires_ms"), until));
     else if (rc == CLI_OK)

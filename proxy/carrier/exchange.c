@@ -63,7 +63,9 @@ static void let_connection_go(struct exchange *x)
     struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
     bool own = x->cred != NULL && x->cred->pem != NULL;   /* it speaks for that credential: nobody else's */
     bool old = x->trust != x->carrier->upstreams.changes; /* by roots or lists that are not in force any more */
-    if (x->code == NULL && x->answer == ANSWER_WHOLE && x->keep_alive && x->link != LINK_LOST && !own && !old)
+    bool later = x->front->instance >= XID_LATER;         /* who knows when there is another one of its sandbox */
+    if (x->code == NULL && x->answer == ANSWER_WHOLE && x->keep_alive && x->link != LINK_LOST && !own && !old &&
+        !later)
         pool_put(&x->carrier->pool, &k, x->upstream, &x->conn);
     else
         conn_free(&x->conn);

@@ -13,17 +13,10 @@ enum {
     FRONT_LEAFS_MAX = 512,
     SPKI_MAX = 1024,
     DENIED_LEAFS = 32, /* leafs for hosts no rule names: so many at once, and so many an hour */
-    SEEN_TICKETS = 64, /* a sandbox's tickets that /v1/tickets can tell of */
     SANDBOXES_MAX = 10000,
     UPSTREAMS_EACH = 1024, /* of the places told to the carrier (WIRE_UPSTREAMS_MAX), one sandbox's */
 };
 #define SANDBOX_BODIES_MAX (256ull * 1024 * 1024) /* bytes of bodies read whole, at once, for one sandbox */
-
-struct seen_ticket {
-    struct id id;
-    uint8_t state;
-    uint64_t expires_ms;
-};
 
 struct sandbox {
     struct sandbox *next;
@@ -37,13 +30,12 @@ struct sandbox {
     size_t nolder;
     uint64_t generation;
     bool started;    /* by the warden: it has a generation */
+    bool ended;      /* it was; nothing is sent for it any more */
     bool frozen;     /* its writes are stopped */
     bool stubs_over; /* a lease that a stub gave it was revoked, or one has leaked: no other is given */
     uint64_t body_bytes;
     unsigned leafs_left;
     uint64_t leafs_since; /* monotonic ms up to which leafs_left was refilled */
-    struct seen_ticket seen[SEEN_TICKETS];
-    unsigned seen_next;
     struct arena text;
 };
 

@@ -278,6 +278,7 @@ int ledger_judge(struct ledger *l, struct frame *f)
     case M_TICKET_VOID: return void_ticket(l, f);
     case M_TICKET_CLIENT: return client(l, f);
     case M_REVIEW: return review_begin(l, f);
+    case M_TICKET_ASK: return ledger_asked(l, f);
     case M_REVIEWED: return review_answered(l, f);
     default: return -1;
     }
@@ -336,6 +337,7 @@ void ledger_tell(void *arg, enum store_change what, uint64_t sequence, const str
         subject = span_of(text, ID_TEXT);
     }
     if (what == CHANGE_TICKET) {
+        l->later_due |= ticket->state == TICKET_APPROVED;
         wire_put_ticket_state(ledger_scratch(l), ticket);
         ledger_reply(l, TO_JUDGE, M_TICKET_CHANGED, 0, -1, NULL);
     } else if (what == CHANGE_ASKER) { /* which the judge said itself */

@@ -158,6 +158,8 @@ static void end_of_turn(void *arg)
     struct ledger *l = arg;
     l->scheduled = false;
     flush(l);
+    if (l->later_due)
+        ledger_later(l);
 }
 
 void ledger_touch(struct ledger *l)
@@ -338,6 +340,7 @@ static void every_second(void *arg)
             log_debug("the store fails: %s", store_why(l->store)); /* the flush says so once */
         ledger_gates_tick(l);
         review_next(l);
+        ledger_later(l);
         flush(l);
     }
     if (l->judge_spoke)

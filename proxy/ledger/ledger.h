@@ -72,7 +72,9 @@ struct ledger {
         bool due, again;     /* there may be one to ask; the store failed when it was looked for */
         struct asked_gate asked[GATES_ASKED];
     } gates;
-    bool owed_welcome; /* a judge came, and what it was told is not committed yet */
+    bool later_due;      /* something was approved that the gateway sends itself */
+    uint64_t last_later; /* later.c: the lower half of the last exchange that it was told to begin */
+    bool owed_welcome;   /* a judge came, and what it was told is not committed yet */
 };
 
 /* Needs loop, store and signer. */
@@ -120,6 +122,9 @@ void ledger_gates_turn(struct ledger *l, bool committed);
 int ledger_gated(struct ledger *l, struct frame *f) MUSTCHECK;
 void ledger_gates_keeper_gone(struct ledger *l);
 void ledger_gates_tick(struct ledger *l);
+/* later.c: tell the judge what it is to send itself; what a sandbox asks of its ticket. */
+void ledger_later(struct ledger *l);
+int ledger_asked(struct ledger *l, struct frame *f) MUSTCHECK;
 /* runs.c: what the warden says of what runs. */
 bool ledger_is_of_runs(uint16_t type);
 int ledger_runs(struct ledger *l, struct frame *f) MUSTCHECK;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """People with passkeys decide in a real browser: a burst together, a refund that wants a passkey over it, a payout that wants two of
-them, a push that is denied in words, and a grant that is used and taken back.
+them, a push that is denied in words, a grant that is used and taken back, and a write that the gateway sends after a restart.
 
 usage: test_person.py [NAME...]      PREFIX/bin first in PATH; SHOTS=DIR keeps the screenshots
 """
@@ -55,6 +55,7 @@ def policy(up, git):
     use: api
     approve: {{ within: 30m, {approve} }}""" for name, approve, more in (
         ("invitations", "by: leads", ""), ("payouts", "by: two", ""), ("notes", "by: leads, grants: { uses: 20, within: 1h }", ""),
+        ("reports", "by: leads", ""),
         ("refunds", "by: touched, reason: required", "\n    except: [{ form: [{ field: amount, int_lte: 5000 }] }]")))
     text = git_policy(git)
     return text.replace("credentials:\n", f"""{upstream_yaml(up.name, up.port, up.ca)}approvers:
@@ -176,7 +177,25 @@ def a_grant_that_is_taken_back(browse, agent, up):
     browse.decides("alice", ticket, "deny", "What became of it", **{"#why-no": "enough"})
 
 
-@test("E1 person", "E3 person", "E26 person")
+def a_report_that_nobody_waits_for(browse, agent, up):
+    """The gateway is restarted, and so is the agent: all it knows is the ticket. People sign in anew, with the same passkey."""
+    lab, gw = agent.lab, agent.gw
+    ticket = agent.held("/reports", "-H", "Prefer: respond-async", *JSON, '{"month": 11}')
+    gw.stop()
+    gw.up()
+    assert "Name alice" in browse("alice", "signIn")
+    browse.decides("alice", ticket, "approve", "What became of it")
+
+    def asked(end=""):
+        done = lab.run(["curl", "-sS", f"http://countersign.internal/v1/tickets/{ticket}{end}"], env=gw.client_env(), rc=0)
+        return json.loads(done.out) if not end else done.out
+    lab.wait_for("that it was sent", lambda: asked()["state"] == "done")
+    assert up.effects()["POST /reports"] == 1 and asked("/answer")
+    browse("alice", "shoot", path=f"/tickets/{ticket}", name="sent")
+    browse("alice", "shoot", path="/history", name="history")
+
+
+@test("E1 person", "E3 person", "E26 person", "E30 person")
 def all_that_people_decide(lab):
     lab.leaves("approved")  # the agent does not come again for most of the thirty
     up, git = lab.upstream(), lab.git_server()
@@ -195,6 +214,7 @@ def all_that_people_decide(lab):
     a_payout_that_wants_two(browse, agent, up)
     a_push_that_is_denied(browse, agent, git, lab.dir / "work", env)
     a_grant_that_is_taken_back(browse, agent, up)
+    a_report_that_nobody_waits_for(browse, agent, up)
 
 
 main()

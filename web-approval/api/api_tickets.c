@@ -67,6 +67,7 @@ static void client_json(struct jsonw *w, const struct ticket *t)
     jsonw_kv_u64(w, "since_ms", t->asker.since_ms);
     if (t->asker.waits)
         jsonw_kv_u64(w, "until_ms", t->asker.until_ms);
+    jsonw_kv_bool(w, "later", t->asker.later);
     jsonw_end_object(w);
 }
 

@@ -53,7 +53,7 @@ function local(root) {
 // As web-approval/page/page_asker.c says it.
 function sayClient(ticket) {
   const { client, state, id } = ticket;
-  if (!client) return;
+  if (!client || client.later) return; // what it says of those does not change while they are open
   const long = page === "ticket" && document.getElementById("asker");
   const word = (page === "list" || page === "group") && document.querySelector(`[data-ticket~="${id}"] .asker`);
   if (long) {

@@ -15,6 +15,14 @@ void page_asker(struct exchange *x, const struct ticket *t)
 
     if (!page_may_leave(t))
         return;
+    if (a->later) {
+        PUT(x, "<p class=\"asker later\" id=\"asker\" role=\"status\">\n<b>Nobody need wait</b><span>");
+        show_own(out, approved
+                          ? ": approved, the gateway sends this itself, once, and keeps the answer for the agent."
+                          : ": after a yes the gateway sends this itself, once, and keeps the answer for the agent.");
+        PUT(x, "</span></p>\n");
+        return;
+    }
     (void)dynbuf_addf(out, "<p class=\"asker%s\" id=\"asker\" role=\"status\">\n<b>", a->waits ? " waits" : "");
     show_own(out, a->waits ? "The agent waits" : a->since_ms ? "The agent left" : "No agent waits");
     PUT(x, "</b><span>");
@@ -36,6 +44,8 @@ void page_asker(struct exchange *x, const struct ticket *t)
 
 void page_asker_word(struct exchange *x, const struct ticket *t)
 {
-    (void)dynbuf_addf(&x->out, "<span class=\"asker%s\">%s</span>", t->asker.waits ? " waits" : "",
-                      t->asker.waits ? "agent waits" : "agent left");
+    (void)dynbuf_addf(&x->out, "<span class=\"asker%s\">%s</span>", t->asker.waits && !t->asker.later ? " waits" : "",
+                      t->asker.later   ? "sent later"
+                      : t->asker.waits ? "agent waits"
+                                       : "agent left");
 }

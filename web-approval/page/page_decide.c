@@ -81,8 +81,9 @@ static void yes_means(struct exchange *x, const struct ticket *t)
     } else {
         PUT(x, ", without a credential");
     }
-    show_own(&x->out, t->asker.waits ? ": at once, while the agent waits; else when it asks again"
-                                     : ": when the agent asks again");
+    show_own(&x->out, t->asker.later   ? ": by the gateway itself, whether or not the agent waits"
+                      : t->asker.waits ? ": at once, while the agent waits; else when it asks again"
+                                       : ": when the agent asks again");
     PUT(x, ".</p>\n");
     if (t->credential.n && x->desk->policy && !page_released(x, t))
         PUT(x, "<p class=\"note\">As the policy is now, that credential is not released: a yes would send "

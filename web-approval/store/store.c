@@ -173,6 +173,7 @@ static void ticket_life(struct row *r, struct ticket *t)
     t->self_approval = row_number(r);
     t->step_up = row_number(r);
     t->gates = row_number(r);
+    t->asker.later = row_number(r) != 0;
 }
 
 static void ticket_row(struct row *r, struct ticket *t)

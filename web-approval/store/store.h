@@ -16,6 +16,7 @@ struct asker {
     bool waits;
     uint64_t since_ms; /* it waits, or nobody does; 0: not known */
     uint64_t until_ms; /* when it is told to ask again; 0: not known */
+    bool later;        /* it need not wait: once it is approved the gateway sends it itself */
 };
 
 struct ticket {

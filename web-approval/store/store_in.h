@@ -33,7 +33,8 @@ uint64_t row_number(struct row *r);
     "facts_json, agent_reason, approve_by, dialect, reason_required, repeats, created_ms, expires_ms, decided_ms, "  \
     "decided_by, decided_channel, decided_reason, claimed_ms, ended_ms, status, bytes_out, bytes_in, delivered, "    \
     "coalesce(waits, 0), coalesce(since_ms, 0), coalesce(until_ms, 0), quorum, self_approval, step_up, "             \
-    "(SELECT count(*) FROM gate WHERE gate.ticket = ticket.id)"
+    "(SELECT count(*) FROM gate WHERE gate.ticket = ticket.id), "                                                    \
+    "EXISTS (SELECT 1 FROM later WHERE later.ticket = id)"
 #define TICKETS "ticket LEFT JOIN asker ON asker.ticket = ticket.id"
 int store_tickets(struct desk_store *s, sqlite3_stmt *q, struct arena *a, desk_store_ticket_fn *fn, void *ctx,
                   struct err *e) MUSTCHECK;

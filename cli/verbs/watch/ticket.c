@@ -70,7 +70,9 @@ static void show_client(const struct json *t)
 
     if (!client)
         return;
-    if (waits)
+    if (verb_true(client, "later"))
+        printf("%-12sneed not wait: %sthe gateway sends this itself\n", "Agent", approved ? "" : "after a yes ");
+    else if (waits)
         printf("%-12swaits: a yes sends this now\n", "Agent");
     else
         printf("%-12s%s%s: %sthis is sent when it asks again\n", "Agent", since ? "left at " : "none waits",

@@ -134,7 +134,9 @@ static void print_row(struct watch *w)
     struct span what = member_text(t, "summary");
 
     (void)w;
-    printf("%-6s", client && verb_true(client, "waits") ? "waits" : "left");
+    printf("%-6s", client && verb_true(client, "later")   ? "later"
+                   : client && verb_true(client, "waits") ? "waits"
+                                                          : "left");
     print_text(member_text(t, "effect"));
     printf("  ");
     print_text(member_text(t, "sandbox"));

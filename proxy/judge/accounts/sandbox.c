@@ -30,6 +30,16 @@ struct sandbox *sandbox_find(struct judge *j, struct span name)
     return s;
 }
 
+struct sandbox *sandbox_of_session(struct judge *j, struct span name, struct span session)
+{
+    struct sandbox *s = sandbox_find(j, name);
+    if (s != NULL && !s->ended && span_eq(s->session, session))
+        return s;
+    for (s = j->sandboxes; s != NULL && (s->ended || !span_eq(s->session, session));)
+        s = s->next;
+    return s;
+}
+
 static int copy(struct arena *a, struct span from, struct span *to)
 {
     *to = arena_copy(a, from);
@@ -58,6 +68,7 @@ static struct sandbox *make(const struct wire_sandbox *w, struct account *accoun
     s->token_hash = w->token_hash;
     s->generation = w->generation;
     s->started = is_wardens(w);
+    s->ended = span_eq(w->kind, SPAN("ended"));
     s->frozen = w->frozen.n > 0;
     s->nolder = w->nolder;
     memcpy(s->older, w->older, sizeof(s->older));
@@ -120,11 +131,8 @@ int sandbox_put(struct judge *j, const struct wire_sandbox *w)
         unlink_sandbox(j, old);
         s->leafs_left = old->leafs_left;
         s->leafs_since = old->leafs_since;
-        if (span_eq(old->session, s->session)) {
-            memcpy(s->seen, old->seen, sizeof(s->seen));
-            s->seen_next = old->seen_next;
+        if (span_eq(old->session, s->session))
             s->stubs_over = old->stubs_over && old->generation == s->generation;
-        }
     }
     s->next = j->sandboxes;
     j->sandboxes = s;
@@ -182,26 +190,4 @@ bool sandbox_take_leaf(struct sandbox *s, uint64_t now)
         return false;
     s->leafs_left--;
     return true;
-}
-
-void sandbox_saw_ticket(struct sandbox *s, const struct wire_ticket_state *t)
-{
-    if (id_is_none(&t->ticket))
-        return;
-    struct seen_ticket *at = (struct seen_ticket *)sandbox_ticket(s, &t->ticket);
-    if (at == NULL) {
-        at = &s->seen[s->seen_next];
-        s->seen_next = (s->seen_next + 1) % SEEN_TICKETS;
-    }
-    *at = (struct seen_ticket){t->ticket, t->state, t->expires_ms};
-}
-
-const struct seen_ticket *sandbox_ticket(const struct sandbox *s, const struct id *id)
-{
-    if (id_is_none(id))
-        return NULL;
-    for (unsigned i = 0; i < SEEN_TICKETS; i++)
-        if (id_eq(&s->seen[i].id, id))
-            return &s->seen[i];
-    return NULL;
 }

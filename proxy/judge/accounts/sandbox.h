@@ -8,6 +8,9 @@
 int sandbox_put(struct judge *j, const struct wire_sandbox *w) MUSTCHECK;
 void sandbox_remove(struct judge *j, struct span name);
 struct sandbox *sandbox_find(struct judge *j, struct span name);
+/* The one of that name if it is of this session, else another one of the session; NULL: there is none that has not
+ * ended. */
+struct sandbox *sandbox_of_session(struct judge *j, struct span name, struct span session);
 /* Whose token this is. Compared as SHA-256, every one, in constant time. NULL: nobody's. */
 struct sandbox *sandbox_by_token(struct judge *j, struct span token);
 struct sandbox *sandbox_ref(struct sandbox *s);
@@ -16,8 +19,5 @@ void sandbox_unref(struct sandbox *s); /* NULL is fine */
 void sandbox_end_front(struct judge *j, struct front *f);
 /* Take one leaf for a host no rule names out of the hourly budget. False: it is used up. */
 bool sandbox_take_leaf(struct sandbox *s, uint64_t now);
-/* Remember what became of a ticket of this sandbox, for /v1/tickets. */
-void sandbox_saw_ticket(struct sandbox *s, const struct wire_ticket_state *t);
-const struct seen_ticket *sandbox_ticket(const struct sandbox *s, const struct id *id);
 
 #endif

@@ -21,7 +21,7 @@ struct exchange *exchange_find(struct judge *j, uint64_t xid)
     return x;
 }
 
-struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
+static struct exchange *make(struct judge *j, struct sandbox *s, uint64_t xid)
 {
     if (exchange_find(j, xid) != NULL)
         return NULL;
@@ -31,15 +31,33 @@ struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
     memset(x, 0, offsetof(struct exchange, request.field)); /* the fields are set as they are read */
     x->xid = xid;
     x->judge = j;
-    x->front = f;
-    x->sandbox = f->sandbox ? sandbox_ref(f->sandbox) : NULL;
+    x->sandbox = s ? sandbox_ref(s) : NULL;
     x->step = WALK_EVALUATE;
     x->client = CLIENT_WAITS;
     arena_init(&x->arena, ARENA_MAX);
     x->next_xid = j->by_xid[xid % XID_BUCKETS];
     j->by_xid[xid % XID_BUCKETS] = x;
     j->nexchanges++;
+    return x;
+}
+
+struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
+{
+    struct exchange *x = make(j, f->sandbox, xid);
+    if (x == NULL)
+        return NULL;
+    x->front = f;
     f->nexchanges++;
+    return x;
+}
+
+struct exchange *exchange_new_later(struct judge *j, struct sandbox *s, uint64_t xid)
+{
+    struct exchange *x = make(j, s, xid);
+    if (x == NULL)
+        return NULL;
+    x->client = CLIENT_LATER;
+    x->claim = CLAIM_TICKET;
     return x;
 }
 
@@ -197,6 +215,8 @@ void exchange_each(struct judge *j, void (*fn)(struct exchange *x, void *arg), v
 bool exchange_session_lives(const struct exchange *x)
 {
     const struct sandbox *now = x->front ? x->front->sandbox : NULL;
+    if (x->client == CLIENT_LATER)
+        now = sandbox_of_session(x->judge, x->sandbox->name, x->sandbox->session);
     return now != NULL && x->sandbox != NULL && span_eq(now->session, x->sandbox->session);
 }
 

@@ -39,8 +39,12 @@ struct exchange {
     struct wire_step by; /* which step of its sandbox sent it; number 0: of none that is known */
     bool forwarded;      /* it said that it is passed on for somebody else */
     struct span reason;  /* the agent's word */
-    struct span own;     /* what the client itself had in the slot of the credential, decoded; */
-    size_t nown;         /* and so many of it: none, one, or more, of which it is the last */
+    struct {
+        bool asked;       /* no connection is to wait: the gateway sends it itself once it is approved */
+        uint64_t wait_ms; /* but for so long */
+    } later;
+    struct span own; /* what the client itself had in the slot of the credential, decoded; */
+    size_t nown;     /* and so many of it: none, one, or more, of which it is the last */
     uint64_t declared, body_max, body_reserved, body_credit;
     struct body *body; /* NULL: none, or it streams; of what is held, the bytes first held */
 
@@ -49,6 +53,7 @@ struct exchange {
     struct exceeded *exceeded;  /* NULL: of no limit is it known that it is used up */
     struct digest digest, join; /* zero until they are needed */
     struct wire_ticket_state ticket;
+    enum { TOLD_NOTHING = 0, TOLD_ASKED, TOLD_ALL } told; /* of its own ticket (replies/self_ticket.c), in answer */
     struct span answer;    /* of a ticket that is done: wire_answer, u64 size, span inline */
     struct span signature; /* the ledger's word: 64 bytes, and behind them what passkeys signed; in the arena */
     uint64_t park_until;
@@ -90,6 +95,8 @@ struct exchange {
 
 /* NULL: no memory, or the id is taken. */
 struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid) MUSTCHECK;
+/* One that no client waits for, of an approved ticket. */
+struct exchange *exchange_new_later(struct judge *j, struct sandbox *s, uint64_t xid) MUSTCHECK;
 struct exchange *exchange_find(struct judge *j, uint64_t xid);
 /* Go on at the step where it stands. A stale id is a line in the log, no more. */
 void exchange_resume(struct judge *j, uint64_t xid);

@@ -24,6 +24,7 @@ static const struct state_row client_states[] = {
     [CLIENT_GONE] = {"gone", 0},
     [CLIENT_WAITS] = {"waits", STATE(CLIENT_GONE) | STATE(CLIENT_ANSWERED)},
     [CLIENT_ANSWERED] = {"answered", 0},
+    [CLIENT_LATER] = {"later", 0},
 };
 
 static const struct state_row upload_states[] = {

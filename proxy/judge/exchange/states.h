@@ -26,6 +26,7 @@ enum client_state {
     CLIENT_GONE = 0,
     CLIENT_WAITS,
     CLIENT_ANSWERED, /* by the judge; an answer that the carrier relays is a delivery */
+    CLIENT_LATER,    /* nobody: what it is answered is kept, for whoever asks for it */
 };
 
 /* The request's body. */

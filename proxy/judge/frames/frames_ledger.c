@@ -5,8 +5,10 @@
 #include "proxy/judge/leases/check.h"
 #include "proxy/judge/leases/swap.h"
 #include "proxy/judge/replies/refuse.h"
+#include "proxy/judge/replies/self_service.h"
 #include "proxy/judge/stubs/stub.h"
 #include "proxy/judge/tickets/client.h"
+#include "proxy/judge/tickets/later.h"
 #include "proxy/judge/tickets/review.h"
 
 static int keep_state(struct exchange *x, const struct wire_ticket_state *t)
@@ -14,8 +16,6 @@ static int keep_state(struct exchange *x, const struct wire_ticket_state *t)
     x->ticket = *t;
     x->ticket.by = arena_copy(&x->arena, t->by);
     x->ticket.words = arena_copy(&x->arena, t->words);
-    if (x->sandbox)
-        sandbox_saw_ticket(x->sandbox, t);
     return x->ticket.words.n == t->words.n ? 0 : -1;
 }
 
@@ -104,9 +104,6 @@ static int ticket_changed(struct judge *j, struct frame *f)
     struct exchange *x;
     if (wire_get_ticket_state(&m, &t) != 0 || msg_end(&m) != 0)
         return -1;
-    for (struct sandbox *s = j->sandboxes; s != NULL; s = s->next)
-        if (sandbox_ticket(s, &t.ticket) != NULL)
-            sandbox_saw_ticket(s, &t);
     if (t.state == TICKET_PENDING || t.state == TICKET_NONE)
         return 0;
     while ((x = first_parked(j, &t.ticket)) != NULL) {
@@ -316,6 +313,8 @@ int frames_ledger(struct judge *j, struct frame *f)
     case M_INTENT_OVER: return intent_over(j, f);
     case M_SANDBOX: return sandbox(j, f);
     case M_TICKET_REVIEW: return review_ticket(j, f);
+    case M_TICKET_LATER: return later_begin(j, f);
+    case M_TICKET_IS: return self_ticket_told(j, f);
     case M_STORE: return store(j, f);
     case M_OUTCOME_OK: record_written(j, f->id); return 0;
     case M_FREEZE: return freeze(j, f);

@@ -19,17 +19,20 @@ int dialect_problem(const struct dialect_client *c, const struct refusal *r, str
     struct dynbuf b;
     struct jsonw w;
     char type[96];
+    bool accepted = r->status == 202; /* no problem: it is done later */
     int n = snprintf(type, sizeof(type), "urn:countersign:problem:%s", r->code);
     dynbuf_init(&b, JSON_MAX);
     jsonw_begin(&w, &b);
     jsonw_object(&w);
-    jsonw_kv(&w, "type", span_of(type, (size_t)n < sizeof(type) ? (size_t)n : sizeof(type) - 1));
+    if (!accepted)
+        jsonw_kv(&w, "type", span_of(type, (size_t)n < sizeof(type) ? (size_t)n : sizeof(type) - 1));
     jsonw_kv(&w, "title", r->title);
     jsonw_kv_u64(&w, "status", r->status);
     jsonw_kv(&w, "detail", r->detail);
     jsonw_kv(&w, "code", span_str(r->code));
     some(&w, "cause", r->cause);
-    jsonw_kv(&w, "error", r->title);
+    if (!accepted)
+        jsonw_kv(&w, "error", r->title);
     jsonw_kv(&w, "message", r->detail);
     some(&w, "ticket", r->ticket);
     some(&w, "status_url", r->status_url);
@@ -50,6 +53,11 @@ int dialect_problem(const struct dialect_client *c, const struct refusal *r, str
     some(&w, "rule", r->rule);
     jsonw_end_object(&w);
     dynbuf_add_byte(&b, '\n');
-    dialect_field(&out->head, SPAN("Content-Type"), SPAN("application/problem+json"));
+    dialect_field(&out->head, SPAN("Content-Type"),
+                  accepted ? SPAN("application/json") : SPAN("application/problem+json"));
+    if (accepted) {
+        dialect_field(&out->head, SPAN("Location"), r->status_url);
+        dialect_field(&out->head, SPAN("Preference-Applied"), SPAN("respond-async"));
+    }
     return dialect_keep(&b, a, &out->body);
 }

@@ -63,6 +63,13 @@ static const struct row rows[REFUSE_COUNT] = {
                      "A person must approve this request before it is sent. Nothing was sent yet.",
                      "Repeat the same request, unchanged: it joins this ticket, and is sent once it is approved.",
                      true, 0},
+    [REFUSE_ACCEPTED] =
+        {202, "held", "hold", "Accepted: it is sent once a person approves it",
+         "A person must approve this request; then the gateway sends it, once, whether anybody waits or "
+         "not. Nothing was sent yet.",
+         "Ask for status_url until its state is done; what was answered is at status_url/answer then, "
+         "for 10 minutes.",
+         false, 5},
     [REFUSE_TICKET_DENIED] = {403, "ticket-denied", "deny", "Denied by an operator",
                               "A person has refused this request. Nothing was sent.", "Do not repeat it unchanged.",
                               false, 0},
@@ -220,16 +227,20 @@ static const struct row rows[REFUSE_COUNT] = {
                        "http://countersign.internal/ only answers questions.", "Use GET.", false, 0},
     [REFUSE_NOT_HERE] =
         {404, "not-found", "deny", "There is no such thing here",
-         "http://countersign.internal/ has /v1/whoami, /v1/manifest (also with ?host=NAME) and /v1/tickets/ID, "
-         "for your own tickets.",
+         "http://countersign.internal/ has /v1/whoami, /v1/manifest (also with ?host=NAME) and /v1/tickets/ID "
+         "(also with /answer), for your own tickets.",
          "Use one of these.", false, 0},
+    [REFUSE_NO_ANSWER] = {404, "no-answer", "deny", "There is no answer of this ticket here",
+                          "What was answered is here from when the request was carried out, for 10 minutes, unless a "
+                          "connection had it or it was too large to keep or cut short.",
+                          "Ask for the ticket itself, without /answer: it says what became of it.", true, 5},
     [REFUSE_NO_FORM] = {400, "unknown-form", "deny", "The manifest is not written like that",
                         "/v1/manifest is JSON, or with ?as=typescript a module of TypeScript, or with ?as=openapi "
                         "OpenAPI 3.1.",
                         "Use one of these.", false, 0},
 };
 
-static void plain(enum refuse_why why, struct refusal *r)
+void refuse_words(enum refuse_why why, struct refusal *r)
 {
     const struct row *w = &rows[(unsigned)why < REFUSE_COUNT ? why : REFUSE_INTERNAL];
     *r = (struct refusal){.status = w->status,
@@ -245,7 +256,7 @@ static void plain(enum refuse_why why, struct refusal *r)
 const char *refuse_bare(enum refuse_why why, struct arena *a, struct wire_reply *out)
 {
     struct refusal r;
-    plain(why, &r);
+    refuse_words(why, &r);
     r.close = true;
     arena_init(a, BARE_MAX);
     dialect_reply(&(struct dialect_client){.said = DIALECT_PROBLEM}, &r, a, out);
@@ -427,6 +438,17 @@ static void held(struct exchange *x, struct refusal *r)
     r->expires_ms = x->ticket.expires_ms;
 }
 
+static void accepted(struct exchange *x, struct refusal *r)
+{
+    struct span what = span_first(x->now.d.summary, 500), when = dialect_time(x->ticket.expires_ms, &x->arena);
+    r->detail =
+        format(&x->arena,
+               "%.*s%sonce a person has approved it the gateway sends it, once, whether anybody waits or not. "
+               "Nothing was sent yet. Ticket %.*s, open until %.*s.",
+               SPAN_FMT(what), what.n ? ": " : "", SPAN_FMT(r->ticket), SPAN_FMT(when));
+    r->expires_ms = x->ticket.expires_ms;
+}
+
 static void name_ticket(struct exchange *x, struct refusal *r)
 {
     char id[ID_TEXT + 1];
@@ -476,7 +498,7 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
     /* A new ledger has not said yet whether writes are frozen: nobody's decision, and over in a moment. */
     if (why == REFUSE_FROZEN && !x->judge->frozen)
         why = x->sandbox && x->sandbox->frozen ? REFUSE_SANDBOX_FROZEN : REFUSE_STORE;
-    plain(why, r);
+    refuse_words(why, r);
     name_ticket(x, r);
     if (why == REFUSE_DENIED)
         denied(x, r);
@@ -488,6 +510,8 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
         decided(x, r);
     else if (why == REFUSE_HELD)
         held(x, r);
+    else if (why == REFUSE_ACCEPTED)
+        accepted(x, r);
     else if (why == REFUSE_LEASE_REQUIRED || why == REFUSE_LEASE_ENDED || why == REFUSE_LEASE_UNKNOWN)
         ask_for_lease(x, why, r);
     else if (why == REFUSE_CREDENTIAL && x->now.credential.n && x->judge->config.disclose_rules)

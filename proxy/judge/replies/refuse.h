@@ -17,6 +17,7 @@ enum refuse_why {
     REFUSE_BODY_BAD,
     REFUSE_BODIES,
     REFUSE_HELD,
+    REFUSE_ACCEPTED,
     REFUSE_TICKET_DENIED,
     REFUSE_TICKET_EXPIRED,
     REFUSE_TICKET_CANCELLED,
@@ -58,6 +59,7 @@ enum refuse_why {
     REFUSE_LEAF_BUDGET,
     REFUSE_METHOD,
     REFUSE_NOT_HERE,
+    REFUSE_NO_ANSWER,
     REFUSE_NO_FORM,
     REFUSE_COUNT
 };
@@ -65,6 +67,8 @@ enum refuse_why {
 /* Set the exchange's refusal, with the words of its decision or ticket. Always WALK_REPLY. */
 enum walk_next refuse(struct exchange *x, enum refuse_why why);
 /* Which denial its decision is, by its code. */
+/* The words of its row alone. */
+void refuse_words(enum refuse_why why, struct refusal *r);
 enum refuse_why refuse_why_of(const struct exchange *x);
 enum walk_next refuse_denial(struct exchange *x);
 /* As the code of a step, for a step that said no more than FAIL. */

@@ -1,6 +1,8 @@
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/post.h"
 
+enum { ACCEPTED = 202 };
+
 void reply_send(struct judge *j, uint64_t instance, uint64_t xid, const struct wire_reply *r)
 {
     wire_put_reply(post_begin(j, ROLE_FRONT, instance, M_REPLY, xid), r);
@@ -37,6 +39,8 @@ void refuse_send(struct exchange *x)
     struct wire_reply out;
     if (x->client != CLIENT_WAITS)
         return;
+    if (x->refusal.status == ACCEPTED) /* who asked for that knows it from every server */
+        c.said = DIALECT_PROBLEM;
     dialect_reply(&c, &x->refusal, &x->arena, &out);
     reply_own(x, &out);
 }

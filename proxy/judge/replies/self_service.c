@@ -5,9 +5,6 @@
 #include "proxy/judge/replies/refuse.h"
 
 enum { ANSWER_MAX = 250 * 1024, MANIFEST_MAX = 200 * 1024 /* of it for the list */ };
-/* What there is to answer with. */
-enum self_found { SELF_NOT_HERE = 0, SELF_NO_FORM, SELF_JSON, SELF_TEXT };
-
 bool self_service_is(struct span host)
 {
     return span_eq(host, SPAN("countersign.internal"));
@@ -125,21 +122,22 @@ static enum self_found manifest(struct exchange *x, struct jsonw *w)
     return SELF_NO_FORM;
 }
 
-static enum self_found ticket(struct exchange *x, struct span text, struct jsonw *w)
+static enum self_found found_at(struct exchange *x, struct jsonw *w)
 {
-    struct id id;
-    const struct seen_ticket *t = id_parse(text, &id) == 0 ? sandbox_ticket(x->sandbox, &id) : NULL;
-    if (t == NULL)
-        return SELF_NOT_HERE; /* somebody else's looks the same as none */
-    jsonw_object(w);
-    jsonw_kv(w, "ticket", text);
-    jsonw_kv(w, "state", span_str(ticket_state_name((enum ticket_state)t->state)));
-    struct span when = dialect_time(t->expires_ms, &x->arena);
-    if (when.n)
-        jsonw_kv(w, "expires", when);
-    jsonw_end_object(w);
-    return SELF_JSON;
+    const struct span path = x->request.path;
+    if (span_eq(path, SPAN("/v1/whoami"))) {
+        whoami(x, w);
+        return SELF_JSON;
+    }
+    if (span_eq(path, SPAN("/v1/manifest")))
+        return manifest(x, w);
+    return span_starts(path, SPAN("/v1/tickets/")) ? self_ticket(x, w) : SELF_NOT_HERE;
 }
+
+static const enum refuse_why refusals[] = {[SELF_NOT_HERE] = REFUSE_NOT_HERE,
+                                           [SELF_NO_FORM] = REFUSE_NO_FORM,
+                                           [SELF_NO_ANSWER] = REFUSE_NO_ANSWER,
+                                           [SELF_NO_STORE] = REFUSE_STORE};
 
 static enum walk_next answer(struct exchange *x)
 {
@@ -154,20 +152,15 @@ static enum walk_next answer(struct exchange *x)
         return refuse(x, REFUSE_METHOD);
     dynbuf_init(&b, ANSWER_MAX);
     jsonw_begin(&w, &b);
-    if (span_eq(r->path, SPAN("/v1/whoami"))) {
-        whoami(x, &w);
-        found = SELF_JSON;
-    } else if (span_eq(r->path, SPAN("/v1/manifest"))) {
-        found = manifest(x, &w);
-    } else if (span_starts(r->path, SPAN("/v1/tickets/"))) {
-        found = ticket(x, span_from(r->path, sizeof("/v1/tickets/") - 1), &w);
-    }
+    found = found_at(x, &w);
     if (found != SELF_TEXT)
         dynbuf_add_byte(&b, '\n');
     if (dialect_keep(&b, &x->arena, &out.body) != 0)
         return WALK_FAIL;
-    if (found == SELF_NOT_HERE || found == SELF_NO_FORM)
-        return refuse(x, found == SELF_NO_FORM ? REFUSE_NO_FORM : REFUSE_NOT_HERE);
+    if (found < SELF_WAITS)
+        return refuse(x, refusals[found]);
+    if (found == SELF_WAITS || found == SELF_ANSWERED)
+        return found == SELF_WAITS ? WALK_WAIT : WALK_REPLY;
     dialect_field(&out.head, SPAN("Content-Type"),
                   found == SELF_TEXT ? SPAN("text/plain; charset=utf-8") : SPAN("application/json"));
     dialect_field(&out.head, SPAN("Cache-Control"), SPAN("no-store"));
@@ -177,7 +170,10 @@ static enum walk_next answer(struct exchange *x)
 
 enum walk_next self_service_answer(struct exchange *x)
 {
-    if (answer(x) == WALK_FAIL)
+    enum walk_next next = answer(x);
+    if (next == WALK_WAIT)
+        return next;
+    if (next == WALK_FAIL)
         (void)refuse(x, REFUSE_INTERNAL);
     refuse_send(x);
     return WALK_DONE;

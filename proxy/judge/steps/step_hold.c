@@ -13,6 +13,8 @@ static enum walk_next park(struct exchange *x)
 {
     struct judge *j = x->judge;
     uint64_t now = j->ports.now(j->ports.arg);
+    if (x->client == CLIENT_LATER)
+        return refuse(x, REFUSE_STORE);
     /* The policy changed while its ticket was opened: nobody is to approve in vain. */
     if (x->now.image != j->image && !exchange_still(x, VERDICT_HOLD)) {
         ticket_void(x, "the policy would not hold it like this any more");
@@ -22,12 +24,14 @@ static enum walk_next park(struct exchange *x)
         uint64_t wait = j->config.inline_wait_ms;
         if (x->now.d.inline_wait_ms < wait)
             wait = x->now.d.inline_wait_ms;
+        if (x->later.asked && x->later.wait_ms < wait)
+            wait = x->later.wait_ms;
         x->park_until = now + wait;
     }
     if (j->ending)
         return refuse(x, REFUSE_ENDING);
     if (now >= x->park_until)
-        return refuse(x, REFUSE_HELD);
+        return refuse(x, x->later.asked ? REFUSE_ACCEPTED : REFUSE_HELD);
     exchange_wait(x, X_PARKED, x->park_until - now);
     ticket_client_waits(x, x->park_until - now);
     return WALK_WAIT;
@@ -50,6 +54,8 @@ static enum walk_next claim(struct exchange *x)
         return no_longer(x);
     }
     enum refuse_why lease = lease_still(x);
+    if (lease != REFUSE_COUNT && x->client == CLIENT_LATER) /* nobody comes again with another one */
+        ticket_void(x, "the lease that it was asked with is good for it no more");
     if (lease != REFUSE_COUNT) /* nor is it used up for what would not be sent */
         return refuse(x, lease);
     return ticket_claim(x) == 0 ? WALK_WAIT : refuse(x, REFUSE_STORE);
@@ -78,7 +84,7 @@ static enum walk_next by_state(struct exchange *x)
 static enum walk_next granted(struct exchange *x)
 {
     struct digest approved = x->digest;
-    if (x->client != CLIENT_WAITS) /* too late for who asked: told so, or gone */
+    if (x->client != CLIENT_WAITS && x->client != CLIENT_LATER) /* too late for who asked: told so, or gone */
         return x->refusal.code ? WALK_REPLY : refuse(x, REFUSE_NOT_SENT);
     if (!exchange_session_lives(x))
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
@@ -102,7 +108,8 @@ static enum walk_next ask(struct exchange *x)
 
 enum walk_next step_hold(struct exchange *x)
 {
-    if (x->now.d.verdict != VERDICT_HOLD || x->judge->config.shadow)
+    bool held = x->now.d.verdict == VERDICT_HOLD && !x->judge->config.shadow;
+    if (!held && x->client != CLIENT_LATER) /* which leaves as what was approved, or not at all */
         return WALK_NEXT;
     switch (x->claim) {
     case CLAIM_NONE:

@@ -31,19 +31,20 @@ static bool holds_if(struct judge *j, const struct sandbox *s, const struct requ
     return same;
 }
 
-/* It was past a limit when it was held; of which rules is not told: of any one of them, or all. */
-static bool holds_past_limits(struct judge *j, const struct sandbox *s, const struct request *r,
-                              const struct evaluation *v, const struct wire_review *w)
+/* Of which rules is not told: of any one of them, or all. */
+bool review_past(struct judge *j, const struct sandbox *s, const struct request *r, const struct evaluation *v,
+                 const struct wire_review *w, struct exceeded *over)
 {
-    static struct exceeded all, one;
+    static struct exceeded all;
     all.n = 0;
     for (size_t i = 0; i < v->d.nlimits && i < LIMITS_MAX; i++) {
         all.past[all.n++] = v->d.limits[i];
-        one = (struct exceeded){.n = 1, .past = {v->d.limits[i]}};
-        if (holds_if(j, s, r, v->body, &one, w))
+        *over = (struct exceeded){.n = 1, .past = {v->d.limits[i]}};
+        if (holds_if(j, s, r, v->body, over, w))
             return true;
     }
-    return holds_if(j, s, r, v->body, &all, w);
+    *over = all;
+    return holds_if(j, s, r, v->body, over, w);
 }
 
 /* Would the policy of now hold it as it was held? */
@@ -61,11 +62,12 @@ static bool still_held(struct judge *j, const struct sandbox *s, const struct wi
                         .nfields = q->nfields,
                         .has_body = w->has_body || body_bytes(body).n > 0,
                         .body_complete = true};
+    static struct exceeded over;
     struct evaluation v;
     evaluation_make(j, s, &r, body, NULL, &v);
     bool same = is_same(&v, w);
     if (!same && v.d.verdict == VERDICT_ALLOW && span_eq(w->code, SPAN("over-limit")))
-        same = holds_past_limits(j, s, &r, &v, w);
+        same = review_past(j, s, &r, &v, w, &over);
     evaluation_drop(&v);
     return same;
 }

@@ -5,6 +5,7 @@
 #include "proxy/judge/tickets/digest.h"
 #include "proxy/judge/evaluation/rate_limit.h"
 #include "proxy/judge/evaluation/signing.h"
+#include "proxy/judge/tickets/later.h"
 #include "proxy/judge/tickets/push_facts.h"
 #include "proxy/judge/tickets/retry.h"
 #include "proxy/judge/tickets/shape.h"
@@ -178,6 +179,7 @@ int ticket_open(struct exchange *x)
         return -2;
     if (keep_rpc_id(x) != 0 || identity_of_terms(x->now.image->policy, d, &t.terms) != 0)
         return -1;
+    later_wanted(x);
     ticket_digests(x);
     struct digest_input in = input_of(x, d, &x->request, x->now.credential, &data);
     record_fill(x, &t.record, &text);
@@ -189,6 +191,7 @@ int ticket_open(struct exchange *x)
     t.approve_by = d->approve_by;
     t.dialect = span_str(dialect_name(dialect_of(&client)));
     shape_of(x->now.image->policy, d, &in, &x->arena, &t.shape);
+    later_wire(x, &t.later);
     t.reason_required = d->reason_required;
     t.people = (struct wire_people){(uint8_t)d->approval.quorum, (uint8_t)d->approval.self, d->approval.step_up};
     t.gates.n = 0;

@@ -1,5 +1,6 @@
 /* The one way a ticket changes: compare and set, audit record, word to the judge and the desk. */
 #include "common/log.h"
+#include "proxy/ledger/store/askers/later.h"
 #include "proxy/ledger/store/people/people.h"
 
 int ticket_told(struct store *s, const struct row *r)
@@ -55,7 +56,7 @@ int ticket_decide(struct store *s, struct row *r, enum ticket_state to, struct s
         return -1;
     if (db_changes(&s->db) != 1)
         return db_doom(&s->db, "a ticket changed under the ledger's hands; is there a second writer?");
-    if (ends(to) && (reserve_free_ticket(s, r->id) != 0 || asker_over(s, r->id) != 0))
+    if (ends(to) && (reserve_free_ticket(s, r->id) != 0 || asker_over(s, r->id) != 0 || later_over(s, r->id) != 0))
         return -1;
     r->state = to;
     r->by = by;
@@ -92,9 +93,10 @@ int ticket_keeps_terms(struct store *s, struct row *r, const struct digest *term
 
 int ticket_end(struct store *s, struct row *r, enum ticket_state to, const struct store_outcome *o)
 {
-    sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_END);
+    int back = to == TICKET_FAILED ? later_back(s, r) : 0;
+    sqlite3_stmt *q = back == 0 ? db_stmt(&s->db, SQL_TICKET_END) : NULL;
     if (q == NULL)
-        return -1;
+        return back == 1 ? 1 : -1;
     db_text(q, 1, r->id);
     db_text(q, 2, span_str(ticket_state_name(to)));
     db_int(q, 3, s->wall);
@@ -110,7 +112,8 @@ int ticket_end(struct store *s, struct row *r, enum ticket_state to, const struc
         return -1;
     if (db_changes(&s->db) != 1)
         return 0;
-    if (asker_over(s, r->id) != 0 || (to == TICKET_FAILED && reserve_free_ticket(s, r->id) != 0))
+    if (asker_over(s, r->id) != 0 || later_over(s, r->id) != 0 ||
+        (to == TICKET_FAILED && reserve_free_ticket(s, r->id) != 0))
         return -1;
     r->state = to;
     return 1;

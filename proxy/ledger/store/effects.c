@@ -59,6 +59,8 @@ static int claim_audit(struct store *s, const struct store_claim *c, struct row 
     audit_record(&a, &now);
     jsonw_kv(&a.w, "by", r->by);
     jsonw_kv(&a.w, "channel", r->channel);
+    if (c->xid >> XID_FRONT_SHIFT >= XID_LATER)
+        jsonw_kv_bool(&a.w, "later", true);
     if (r->grant.n)
         jsonw_kv(&a.w, "grant", r->grant);
     return audit_end(&a) == 0 ? runs_effect(s, &now, &(struct run_effect){.xid = c->xid, .begins = true}) : -1;

@@ -1,5 +1,6 @@
 /* Freeze: an operator's word that no write leaves. Kept in the store, so that a restart does not lift it. A thaw also
  * lifts what stopped single sandboxes (leases/leases.c). */
+#include "proxy/ledger/store/askers/later.h"
 #include "proxy/ledger/store/store_in.h"
 
 static const struct span key = {(const uint8_t *)"frozen", 6};
@@ -40,7 +41,8 @@ int store_freeze(struct store *s, bool on, struct span by, struct span reason)
 {
     struct audit a;
     bool was;
-    if (store_begin(s) != 0 || store_frozen(s, &was) != 0 || (!on && sandboxes_thaw(s) != 0))
+    if (store_begin(s) != 0 || store_frozen(s, &was) != 0 ||
+        (!on && (sandboxes_thaw(s) != 0 || later_all_again(s) != 0)))
         return -1;
     if (was == on)
         return 0;

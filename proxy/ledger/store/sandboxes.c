@@ -226,8 +226,8 @@ static int end_session_of(struct store *s, struct span session)
                     0)
                 return -1;
     } while (n == 256);
-    /* What is on its way goes on to its end, and no request joins it or is given its answer any more. */
-    static const enum sql_id last[] = {SQL_TICKETS_LEFT, SQL_ANSWERS_OF_SESSION};
+    /* What is on its way goes on to its end, and no request joins it, is given its answer, or is made of it again. */
+    static const enum sql_id last[] = {SQL_TICKETS_LEFT, SQL_ANSWERS_OF_SESSION, SQL_LATER_OF_SESSION};
     for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
         sqlite3_stmt *q = db_stmt(&s->db, last[i]);
         if (q == NULL)

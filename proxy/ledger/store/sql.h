@@ -4,6 +4,7 @@
 #define PROXY_LEDGER_STORE_SQL_H
 
 #include "proxy/ledger/store/gates/sql_gates.h"
+#include "proxy/ledger/store/askers/sql_later.h"
 #include "proxy/ledger/store/people/sql_people.h"
 #include "proxy/ledger/store/runs/sql_runs.h"
 
@@ -27,11 +28,11 @@
     X(TICKET_BY_ID, "SELECT " SQL_TICKET_COLUMNS " FROM ticket WHERE id=?1") \
     X(TICKET_LIVE, "SELECT " SQL_TICKET_COLUMNS " FROM ticket WHERE session=?1 AND join_key=?2 AND state IN " SQL_LIVE) \
     X(TICKET_ANSWERED, "SELECT t.id FROM ticket t JOIN answer a ON a.ticket=t.id WHERE t.session=?1 AND t.join_key=?2" \
-        " AND t.state='done' AND a.until_ms>?3 AND a.until_boot_ms>?4 ORDER BY t.created_ms DESC LIMIT 1") \
+        " AND t.state='done' AND t.delivered=0 AND a.until_ms>?3 AND a.until_boot_ms>?4 ORDER BY t.created_ms DESC LIMIT 1") \
     X(TICKET_DENIED, "SELECT id FROM ticket WHERE session=?1 AND join_key=?2 AND terms=?5 AND state='denied'" \
         " AND expires_ms>?3 AND expires_boot_ms>?4 ORDER BY decided_ms DESC LIMIT 1") \
     X(TICKET_MEMORY, "SELECT 1 FROM ticket t LEFT JOIN answer a ON a.ticket=t.id WHERE t.session=?1 AND t.join_key=?2" \
-        " AND ((t.state='done' AND a.until_ms>?3 AND a.until_boot_ms>?4) OR (t.state='denied'" \
+        " AND ((t.state='done' AND t.delivered=0 AND a.until_ms>?3 AND a.until_boot_ms>?4) OR (t.state='denied'" \
         " AND t.expires_ms>?3 AND t.expires_boot_ms>?4)) LIMIT 1") \
     X(TICKET_REPEAT, "UPDATE ticket SET repeats=repeats+1 WHERE id=?1") \
     X(PENDING_OF_SANDBOX, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE sandbox=?1 AND state='pending'") \
@@ -47,13 +48,14 @@
     X(TICKET_CLAIM, "UPDATE ticket SET state='executing',claimed_ms=?2,boot=?3,xid=?4 WHERE id=?1 AND state='approved'") \
     X(TICKET_END, "UPDATE ticket SET state=?2,ended_ms=?3,status=?4,bytes_out=?5,bytes_in=?6,delivered=?7" \
         " WHERE id=?1 AND boot=?8 AND xid=?9 AND state IN ('executing','unknown')") \
-    X(TICKET_TAKEN, "UPDATE ticket SET delivered=1 WHERE id=?1") \
+    X(TICKET_TAKEN, "UPDATE ticket SET delivered=1 WHERE id=?1 AND delivered=0") \
     X(ASKER_WAITS, "INSERT INTO asker(ticket,waits,since_ms,until_ms) SELECT id,1,?2,?3 FROM ticket WHERE id=?1" \
         " AND state IN ('pending','approved') ON CONFLICT(ticket) DO UPDATE SET" \
         " since_ms=CASE waits WHEN 1 THEN since_ms ELSE ?2 END,until_ms=max(until_ms,?3),waits=1") \
     X(ASKER_GONE, "UPDATE asker SET waits=0,since_ms=?2,until_ms=0 WHERE ticket=?1 AND waits=1") \
     X(ASKERS_GONE, "UPDATE asker SET waits=0,since_ms=?1,until_ms=0 WHERE waits=1") \
     X(ASKER_OVER, "DELETE FROM asker WHERE ticket=?1") \
+    SQL_LATER(X) \
     X(TICKET_HEAD, "SELECT head FROM ticket WHERE id=?1") \
     X(TICKETS_OVERDUE, "SELECT id FROM ticket WHERE state IN ('pending','approved')" \
         " AND (expires_ms<=?1 OR expires_boot_ms<=?2) LIMIT 256") \

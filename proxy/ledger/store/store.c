@@ -6,6 +6,7 @@
 
 #include "common/log.h"
 #include "common/crypto/seal.h"
+#include "proxy/ledger/store/askers/later.h"
 #include "proxy/ledger/store/grants/grants.h"
 #include "proxy/ledger/store/runs/runs.h"
 #include "proxy/ledger/store/sign.h"
@@ -145,7 +146,7 @@ int store_probe(struct store *s)
 
 int store_judge_came(struct store *s)
 {
-    if (store_begin(s) != 0 || store_sent_write(s) != 0 || askers_gone(s) != 0)
+    if (store_begin(s) != 0 || store_sent_write(s) != 0 || askers_gone(s) != 0 || later_all_again(s) != 0)
         return -1;
     return recover_executing(s, "the judge ended while it was under way");
 }

@@ -4,7 +4,7 @@
  *
  *   pending -> approved | denied | expired | cancelled
  *   approved -> executing | denied | expired | cancelled
- *   executing -> done | failed (provably not sent) | unknown
+ *   executing -> done | failed (provably not sent) | unknown | approved (not sent, and the gateway tries it again)
  *   unknown -> done | failed, when the word of that very exchange comes late
  *
  * Operations return 0, or -1: the store failed, and with it the turn. Times are
@@ -22,7 +22,9 @@ enum {
     STORE_PENDING_MAX = 64,
     STORE_OPEN_MAX = 1024, /* tickets pending or approved, of all sandboxes */
     STORE_ANSWER_MS = 600000,
-    AUDIT_SIGNED = 256, /* records between two signatures */
+    STORE_LATER_MS = 5000, /* after which the judge is told again of what it is to send; twice that, and so on, of
+                              what it could not */
+    AUDIT_SIGNED = 256,    /* records between two signatures */
     STORE_SANDBOXES_MAX = 4096,
     STORE_SENT_MAX = 256, /* marks that wait for their outcome; further ones are written at once */
     STORE_BODY_MAX = 64 * 1024 * 1024,

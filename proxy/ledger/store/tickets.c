@@ -4,6 +4,7 @@
 
 #include "proxy/outbound.h"
 #include "proxy/ledger/store/gates/gates.h"
+#include "proxy/ledger/store/askers/later.h"
 #include "proxy/ledger/store/grants/grants.h"
 #include "proxy/ledger/store/people/people.h"
 
@@ -293,11 +294,14 @@ static int open_new(struct store *s, const struct wire_ticket *t, const struct w
     int got = reserve_or_refuse(s, t, limits, span_of(text, ID_TEXT), st, over);
     if (got <= 0)
         return got;
-    if (insert(s, t, span_of(text, ID_TEXT), body, lives) != 0 || asker_waits(s, span_of(text, ID_TEXT), 0) != 0)
+    if (insert(s, t, span_of(text, ID_TEXT), body, lives) != 0 || asker_waits(s, span_of(text, ID_TEXT), 0) != 0 ||
+        later_ask(s, span_of(text, ID_TEXT), &t->later) != 0)
         return -1;
     audit_begin(&a, s, "ticket-opened", NULL, t->exchange ? &t->exchange : NULL, span_of(text, ID_TEXT));
     audit_record(&a, &t->record);
     jsonw_kv(&a.w, "summary", t->summary);
+    if (t->later.asked)
+        jsonw_kv_bool(&a.w, "later", true);
     if (audit_end(&a) != 0 || row_find(s, span_of(text, ID_TEXT), &r) != 1)
         return -1;
     row_state(&r, st);
@@ -311,7 +315,7 @@ static int join_live(struct store *s, const struct wire_ticket *t, const struct 
     row_state(r, st);
     st->joined = true;
     int got = r->state == TICKET_EXECUTING ? 1 : reserve_or_refuse(s, t, limits, r->id, st, over);
-    if (got == 1 && may_be_granted(s, r, st) != 0)
+    if (got == 1 && (may_be_granted(s, r, st) != 0 || later_ask(s, r->id, &t->later) != 0))
         return -1;
     return got <= 0 ? got : repeat(s, r);
 }

@@ -141,27 +141,6 @@ static void without_a_token_no_earlier_one_is_good(void **state)
     play_close(&p);
 }
 
-/* What became of a ticket is for the session it was held for. */
-static void the_next_session_knows_no_earlier_ticket(void **state)
-{
-    static const struct id first = {{1}};
-    struct play p;
-    play_all(&p, "hold write POST /w rule=writes wait=0\n");
-    p.up[ROLE_PARENT] = true;
-    give_request(&p, XID(1), POST("/w", "x"));
-    expect_ticket_open(&p, XID(1));
-    give_ticket(&p, XID(1), 1, TICKET_PENDING);
-    expect_reply(&p, XID(1), 403, "held");
-    expect_audit(&p, XID(1), "hold", "held");
-    play_sandbox(&p, "sb", "ses", "rotated", false);
-    assert_non_null(sandbox_ticket(sandbox_find(p.j, SPAN("sb")), &first));
-    play_sandbox(&p, "sb", "another", "token", false);
-    assert_null(sandbox_ticket(sandbox_find(p.j, SPAN("sb")), &first));
-    while (p.first != p.n)
-        expect(&p, ROLE_PARENT, p.out[p.first].type, p.out[p.first].id);
-    play_close(&p);
-}
-
 static void connect_to(struct play *p, uint64_t xid, const char *host)
 {
     struct dynbuf *b = from(p);
@@ -354,6 +333,25 @@ static void ask_inside(struct play *p, uint64_t xid, uint64_t front, const char 
     assert_int_equal(give(p, ROLE_FRONT, front, M_REQUEST, xid, -1), 0);
 }
 
+/* Asked of ticket 1, for the session of who asks, it says this. */
+static void ledger_says(struct play *p, uint64_t xid, const char *session, bool answer, uint8_t known,
+                        enum ticket_state s)
+{
+    struct wire_ticket_state st = {.ticket = {{1}}, .state = s, .expires_ms = PLAY_WALL + 3600000};
+    struct msg_in m = expect(p, ROLE_LEDGER, M_TICKET_ASK, xid);
+    struct id ticket;
+    msg_get_id(&m, &ticket);
+    assert_true(ticket.b[0] == 1 && span_eq(msg_get_span(&m, 64), span_str(session)));
+    assert_true(msg_get_bool(&m) == answer && msg_end(&m) == 0);
+    struct dynbuf *b = from(p);
+    msg_put_u8(b, known);
+    if (known == 1) {
+        wire_put_ticket_state(b, &st);
+        dynbuf_add(b, SPAN("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"));
+    }
+    assert_int_equal(give(p, ROLE_LEDGER, 0, M_TICKET_IS, xid, -1), 0);
+}
+
 static void a_sandbox_sees_itself_and_its_own_tickets(void **state)
 {
     struct play p;
@@ -367,20 +365,22 @@ static void a_sandbox_sees_itself_and_its_own_tickets(void **state)
     ask_inside(&p, XID(1), FRONT, "GET", "/v1/whoami");
     expect_reply(&p, XID(1), 200, "\"sandbox\":\"sb\",\"session\":\"ses\"");
     ask_inside(&p, XID(2), FRONT, "GET", path);
-    expect_reply(&p, XID(2), 404, NULL);
-    give_request(&p, XID(3), POST("/w", "x"));
-    expect_ticket_open(&p, XID(3));
-    give_ticket(&p, XID(3), 1, TICKET_PENDING);
-    ask_inside(&p, XID(4), FRONT, "GET", path);
-    expect_reply(&p, XID(4), 200, "\"state\":\"pending\",\"expires\":\"2026-01-01T01:00:00Z\"");
+    ledger_says(&p, XID(2), "ses", false, 1, TICKET_PENDING);
+    expect_reply(&p, XID(2), 200, "\"expires\":\"2026-01-01T01:00:00Z\"");
     uint64_t foreign = (uint64_t)OTHER_FRONT << 40 | 1;
     ask_inside(&p, foreign, OTHER_FRONT, "GET", path); /* another sandbox's ticket looks like none */
+    ledger_says(&p, foreign, "o", false, 0, TICKET_NONE);
     expect_reply(&p, foreign, 404, NULL);
-    give_changed(&p, 1, TICKET_DENIED, "ada", "no");
-    expect_reply(&p, XID(3), 403, "Denied by ada: no");
-    expect_audit(&p, XID(3), "hold", "ticket-denied");
+    ask_inside(&p, XID(3), FRONT, "GET", path);
+    ledger_says(&p, XID(3), "ses", false, 1, TICKET_UNKNOWN);
+    expect_reply(&p, XID(3), 200, "nobody here knows whether it took effect");
+    ask_inside(&p, XID(4), FRONT, "GET", path);
+    ledger_says(&p, XID(4), "ses", false, 2, TICKET_NONE); /* it cannot be read */
+    expect_reply(&p, XID(4), 503, NULL);
+    memcpy(path + 12 + ID_TEXT, "/answer", 8);
     ask_inside(&p, XID(5), FRONT, "GET", path);
-    expect_reply(&p, XID(5), 200, "\"state\":\"denied\"");
+    ledger_says(&p, XID(5), "ses", true, 1, TICKET_EXECUTING);
+    expect_reply(&p, XID(5), 404, "no-answer");
     ask_inside(&p, XID(6), FRONT, "POST", "/v1/whoami");
     expect_reply(&p, XID(6), 405, "bad-method");
     ask_inside(&p, XID(7), FRONT, "GET", "/v1/tickets/none/whoami");
@@ -583,7 +583,6 @@ int main(void)
         cmocka_unit_test(a_front_serves_one_session),
         cmocka_unit_test(a_started_sandbox_that_goes_on_has_no_connection_of_before),
         cmocka_unit_test(without_a_token_no_earlier_one_is_good),
-        cmocka_unit_test(the_next_session_knows_no_earlier_ticket),
         cmocka_unit_test(a_leaf_is_minted_once),
         cmocka_unit_test(leafs_for_denied_hosts_have_a_budget),
         cmocka_unit_test(a_front_without_its_key_or_sandbox_gets_no_leaf),

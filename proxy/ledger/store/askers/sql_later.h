@@ -1,0 +1,24 @@
+/* The statements of later.c, and of what is sent by the gateway itself. */
+#ifndef PROXY_LEDGER_STORE_SQL_LATER_H
+#define PROXY_LEDGER_STORE_SQL_LATER_H
+
+/* clang-format off */
+#define SQL_LATER(X) \
+    X(LATER_ADD, "INSERT INTO later(ticket,lease,narrowed,tries,told,next_ms) SELECT id,?2,?3,0,0,0 FROM ticket WHERE id=?1" \
+        " AND state IN ('pending','approved') ON CONFLICT(ticket) DO NOTHING") \
+    X(LATER_OVER, "DELETE FROM later WHERE ticket=?1") \
+    X(LATER_GET, "SELECT lease,narrowed,tries,told FROM later WHERE ticket=?1") \
+    X(LATER_NEXT, "UPDATE later SET tries=?2,told=?3,next_ms=?4 WHERE ticket=?1") \
+    X(LATER_ALL_AGAIN, "UPDATE later SET told=0,next_ms=0 WHERE next_ms>0") \
+    X(LATER_DUE, "SELECT l.ticket FROM later l JOIN ticket t ON t.id=l.ticket WHERE t.state='approved'" \
+        " AND l.next_ms<=?1 AND EXISTS (SELECT 1 FROM sandbox b WHERE b.session=t.session AND b.tenant=t.tenant" \
+        " AND b.kind<>'ended' AND b.frozen IS NULL) ORDER BY l.next_ms,t.decided_ms LIMIT 1") \
+    X(LATER_OF_SESSION, "DELETE FROM later WHERE ticket IN (SELECT id FROM ticket WHERE session=?1" \
+        " AND state='executing')") \
+    X(RESERVED_BACK, "UPDATE reserved SET at_ms=0 WHERE ticket=?1") \
+    X(TICKET_BACK, "UPDATE ticket SET state='approved',claimed_ms=NULL,boot=NULL,xid=NULL WHERE id=?1 AND boot=?2" \
+        " AND xid=?3 AND state='executing'") \
+    X(ANSWER_UNTIL, "SELECT until_ms FROM answer WHERE ticket=?1 AND until_ms>?2 AND until_boot_ms>?3")
+/* clang-format on */
+
+#endif
