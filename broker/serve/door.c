@@ -150,8 +150,10 @@ int call_stream(struct call *x)
     x->type = "text/event-stream";
     x->streams = true;
     c->last = true;
+    /* Set for the first alone: to set it anew puts it off, and who opens streams fast enough would silence all. */
+    if (!c->serve->watched)
+        timer_set(c->serve->pulse, SERVE_PULSE_MS);
     c->serve->watched = true;
-    timer_set(c->serve->pulse, SERVE_PULSE_MS);
     conn_deadline(c->conn, 0);
     c->asked_ms = loop_now(c->serve->loop);
     if (head_write(c, x, HTTP_CHUNKED) == 0)
