@@ -33,6 +33,8 @@ struct caller {
     struct digest key;
     uint64_t asks, asked_ms; /* the question whose key that is, that has no answer yet, or 0 */
     bool again;              /* and it is asked once more, of a stream */
+    uint64_t known_ms;       /* when the desk last said yes to a stream's key */
+    size_t held;             /* make_room: connections of its tenant */
     struct caller *next;
 };
 
@@ -150,10 +152,12 @@ int call_stream(struct call *x)
     x->type = "text/event-stream";
     x->streams = true;
     c->last = true;
+    /* Set for the first alone: to set it anew puts it off, and who opens streams fast enough would silence all. */
+    if (!c->serve->watched)
+        timer_set(c->serve->pulse, SERVE_PULSE_MS);
     c->serve->watched = true;
-    timer_set(c->serve->pulse, SERVE_PULSE_MS);
     conn_deadline(c->conn, 0);
-    c->asked_ms = loop_now(c->serve->loop);
+    c->asked_ms = c->known_ms = loop_now(c->serve->loop);
     if (head_write(c, x, HTTP_CHUNKED) == 0)
         return 0;
     drop(c, false);
@@ -173,6 +177,11 @@ int call_piece(struct call *x, struct span s)
         return 0;
     drop(c, false);
     return -1;
+}
+
+void call_cut(struct call *x)
+{
+    drop(x->client, false);
 }
 
 void call_stream_end(struct call *x)
@@ -230,15 +239,6 @@ static bool ask_who(struct caller *c)
     return chan_commit(s->desk) == 0;
 }
 
-static unsigned scopes(struct span note, struct arena *a)
-{
-    const struct json *list = json_get(json_parse(note, a), SPAN("scopes"));
-    unsigned may = 0;
-    for (const struct json *s = list != NULL ? list->child : NULL; s != NULL; s = s->next)
-        may |= span_eq(s->text, SPAN("chat")) ? MAY_CHAT : span_eq(s->text, SPAN("read")) ? MAY_READ : 0;
-    return may;
-}
-
 static size_t held(const struct serve *s, const char *tenant)
 {
     size_t n = 0;
@@ -247,13 +247,20 @@ static size_t held(const struct serve *s, const char *tenant)
     return n;
 }
 
+/* Whoever may not gets no place to try again on. */
+static void turn_away(struct caller *c, unsigned status, const char *why)
+{
+    c->last = true;
+    reply_no(c->x, status, "%s", why);
+}
+
 static void let_in(struct caller *c, unsigned may)
 {
     struct call *x = c->x;
     if ((may & x->needs) != x->needs)
-        reply_no(x, 403, "this key is not for that (see `countersign key list`)");
+        turn_away(c, 403, "this key is not for that (see `countersign key list`)");
     else if (held(c->serve, c->tenant) > SERVE_TENANT_CLIENTS)
-        reply_no(x, 429, "as many connections of this tenant are open as may be");
+        turn_away(c, 429, "as many connections of this tenant are open as may be");
     else if (!c->reading)
         x->fn(x);
     else {
@@ -271,6 +278,8 @@ static void let_in(struct caller *c, unsigned may)
 static void still(struct caller *c, unsigned is, struct span tenant)
 {
     c->again = false;
+    if (is == DOCK_OPEN)
+        c->known_ms = loop_now(c->serve->loop);
     if (is == DOCK_UNKNOWN || (is == DOCK_OPEN && !span_eq(tenant, span_str(c->tenant))))
         drop(c, false);
 }
@@ -297,11 +306,11 @@ void serve_frame(struct serve *s, struct frame *f)
     }
     if (is == DOCK_OPEN) {
         (void)snprintf(c->tenant, sizeof(c->tenant), "%.*s", SPAN_FMT(tenant));
-        let_in(c, scopes(note, &c->x->arena));
+        let_in(c, route_scopes(note, &c->x->arena));
     } else {
-        reply_no(c->x, is == DOCK_UNKNOWN ? 401 : 503,
-                 is == DOCK_UNKNOWN ? "this key is not known: `countersign key create NAME --broker` makes one"
-                                    : "the gateway cannot say whose key this is at the moment; try again");
+        turn_away(c, is == DOCK_UNKNOWN ? 401 : 503,
+                  is == DOCK_UNKNOWN ? "this key is not known: `countersign key create NAME --broker` makes one"
+                                     : "the gateway cannot say whose key this is at the moment; try again");
     }
 }
 
@@ -332,7 +341,7 @@ static void admit(struct caller *c)
         f != NULL && span_starts(f->value, SPAN("Bearer ")) ? span_trim(span_from(f->value, 7)) : SPAN_NONE;
     c->tenant[0] = '\0';
     if (key.n == 0 || key.n > SERVE_KEY_MAX) {
-        reply_no(x, 401, "a key is needed: Authorization: Bearer csb_...");
+        turn_away(c, 401, "a key is needed: Authorization: Bearer csb_...");
         return;
     }
     broker_key_digest(key, &c->key);
@@ -395,10 +404,11 @@ static void begin(struct caller *c, struct span head)
     c->seen = 0;
     conn_consume(c->conn, head.n);
     http_body_begin(&c->body, &x->head);
-    c->last = !x->head.keep_alive;
     c->reading = http_body_step(&c->body, SPAN_NONE, &used, &data) != HTTP_OK;
+    c->last = true; /* whoever asks for what there is not, without a key, is turned away, too */
     if (!route_find(x))
         return;
+    c->last = !x->head.keep_alive;
     c->admitted = false;
     conn_deadline(c->conn, SERVE_REQUEST_MS);
     admit(c);
@@ -461,10 +471,38 @@ static void event(void *arg, struct conn *conn, enum conn_event ev)
 
 /* --- who knocks --------------------------------------------------------------------------------- */
 
+/* Of whoever holds most of the places (callers that nobody knows yet are one) the oldest that is asked nothing goes,
+ * or else the oldest, so that nobody keeps the others out. The newest is first in the list. */
+static void make_room(struct serve *s)
+{
+    struct caller *most = NULL, *victim = NULL, *of[SERVE_CLIENTS + SERVE_OWN];
+    size_t n = 0;
+    for (struct caller *c = s->callers; c != NULL; c = c->next) {
+        size_t i = 0;
+        c->held = 0;
+        if (c->own)
+            continue;
+        while (i < n && strcmp(of[i]->tenant, c->tenant) != 0)
+            i++;
+        if (i == n)
+            of[n++] = c; /* the first of them counts */
+        of[i]->held++;
+        if (most == NULL || of[i]->held > most->held)
+            most = of[i];
+    }
+    for (struct caller *c = s->callers; c != NULL; c = c->next)
+        if (!c->own && strcmp(c->tenant, most->tenant) == 0 && (victim == NULL || c->x == NULL || victim->x != NULL))
+            victim = c;
+    if (victim != NULL)
+        drop(victim, false);
+}
+
 static void caller_new(struct door *door, int fd)
 {
     struct serve *s = door->serve;
     size_t most = door->own ? SERVE_CLIENTS + SERVE_OWN : SERVE_CLIENTS;
+    if (!door->own && s->ncallers >= most)
+        make_room(s);
     struct caller *c = s->ncallers < most ? calloc(1, sizeof(*c)) : NULL;
     unsigned uid = 0;
     if (c == NULL) {
@@ -538,6 +576,10 @@ static void heart(void *arg)
         next = c->next;
         if (c->x == NULL || !c->x->streams)
             continue;
+        if (!c->own && now - c->known_ms >= SERVE_UNSURE_MS) { /* it may have been taken back since */
+            drop(c, false);
+            continue;
+        }
         if (!c->own && c->asks == 0 && now - c->asked_ms >= SERVE_WHO_MS)
             c->again = ask_who(c);
         stream_heart(c->x);

@@ -49,3 +49,12 @@ bool route_find(struct call *x)
     reply_no(x, known ? 405 : 404, known ? "this path takes another method" : "there is nothing at this path");
     return false;
 }
+
+unsigned route_scopes(struct span note, struct arena *a)
+{
+    const struct json *list = json_get(json_parse(note, a), SPAN("scopes"));
+    unsigned may = 0;
+    for (const struct json *s = list != NULL ? list->child : NULL; s != NULL; s = s->next)
+        may |= span_eq(s->text, SPAN("chat")) ? MAY_CHAT : span_eq(s->text, SPAN("read")) ? MAY_READ : 0;
+    return may;
+}

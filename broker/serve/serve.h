@@ -28,7 +28,8 @@ enum {
     SERVE_IDLE_MS = 75 * 1000,
     SERVE_SEND_MS = 60 * 1000, /* without progress of who is being answered */
     SERVE_HEART_MS = 15 * 1000,
-    SERVE_WHO_MS = 30 * 1000, /* so long what the desk said of a key is believed while a stream is open */
+    SERVE_WHO_MS = 30 * 1000,     /* so long what the desk said of a key is believed while a stream is open */
+    SERVE_UNSURE_MS = 120 * 1000, /* and so long a stream goes on without that anybody said yes to its key */
     SERVE_KEY_MAX = 256,
     SERVE_PULSE_MS = 20 /* how often it is looked whether something was written, while somebody watches */
 };
@@ -85,6 +86,8 @@ void call_answer(struct call *x);
 int call_stream(struct call *x) MUSTCHECK;
 int call_piece(struct call *x, struct span s) MUSTCHECK;
 void call_stream_end(struct call *x);
+/* It ends in the middle, and x with it: who reads comes back with its last id. */
+void call_cut(struct call *x);
 /* Does it read what it is sent? */
 bool call_reads(const struct call *x);
 void reply_json(struct call *x, unsigned status, struct jsonw *w);
@@ -92,6 +95,8 @@ void reply_no(struct call *x, unsigned status, const char *fmt, ...) PRINTF(3, 4
 
 /* --- routes.c --- by x->head: x->fn, arg and needs. False: answered. */
 bool route_find(struct call *x) MUSTCHECK;
+/* MAY_*: what the note of a key lets it do. */
+unsigned route_scopes(struct span note, struct arena *a);
 
 call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, stream_open;
 /* More of what happened, as much as is read. */

@@ -38,9 +38,12 @@ static bool begin_at(struct call *x)
 
 /* --- what is sent ---------------------------------------------------------------------------- */
 
+/* What could not be put together would be a gap: its reader is sent away, and comes back with its last id. */
 static int send(struct call *x, struct dynbuf *b)
 {
-    int rc = dynbuf_ok(b) && b->n > 0 ? call_piece(x, dynbuf_span(b)) : 0;
+    int rc = !dynbuf_ok(b) ? -1 : b->n > 0 ? call_piece(x, dynbuf_span(b)) : 0;
+    if (!dynbuf_ok(b))
+        call_cut(x);
     dynbuf_free(b);
     return rc;
 }
@@ -75,8 +78,10 @@ static enum bstore_result page(struct call *x, struct arena *a, struct bstore_lo
 static int lost(struct call *x, struct arena *a, struct bstore_log *log)
 {
     x->epoch = x->after = 0;
-    if (page(x, a, log) != BS_OK)
-        return 0;
+    if (page(x, a, log) != BS_OK) { /* it is asked again from the id that it had */
+        call_cut(x);
+        return -1;
+    }
     x->until = log->next;
     return say_lost(x, log);
 }
@@ -119,11 +124,12 @@ void stream_more(struct call *x)
     }
 }
 
-/* It says that it is there; without an id, since nothing happened. */
+/* It says that it is there; without an id, since nothing happened. And what could not be read when it was written is
+ * read now: nothing may follow that would have it read. */
 void stream_heart(struct call *x)
 {
-    if (call_reads(x))
-        (void)!call_piece(x, SPAN("event: heartbeat\ndata: {}\n\n"));
+    if (call_reads(x) && call_piece(x, SPAN("event: heartbeat\ndata: {}\n\n")) == 0)
+        stream_more(x);
 }
 
 void stream_open(struct call *x)

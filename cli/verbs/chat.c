@@ -1,16 +1,27 @@
 /* countersign chat: a conversation with a model, at this terminal. What it waits for an approval of is shown here,
  * too, and decided here. */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "cli/verb.h"
 #include "common/text/visible.h"
 
-enum { LINE_MAX_BYTES = 64 * 1024, BODY_ROOM = 256 * 1024, PATH_ROOM = 256, SEEN_MAX = 256, SHOWN_ROOM = 256 * 1024 };
+enum {
+    LINE_MAX_BYTES = 64 * 1024,
+    BODY_ROOM = 256 * 1024,
+    PATH_ROOM = 256,
+    SEEN_MAX = 256,
+    SHOWN_ROOM = 256 * 1024,
+    LOOK_MS = 1000
+};
 
 struct chat {
     const struct cli_call *c;
@@ -18,8 +29,19 @@ struct chat {
     char sock[PATH_MAX];   /* of the broker */
     char conversation[ID_TEXT + 1], turn[ID_TEXT + 1], after[48];
     bool json, talks; /* talks: text was printed, and its line is open */
+    int turns;        /* a file whose lock is held by who prints, the talk or what asks; it grows as it is asked */
+    off_t asked;      /* how far it had grown when the talk printed last */
     int status;
 };
+
+/* Two processes print here: neither into what the other has begun. The kernel lets go of it for who ends. */
+static void may_print(const struct chat *c, bool mine)
+{
+    struct flock l = {.l_type = mine ? F_WRLCK : F_UNLCK, .l_whence = SEEK_SET};
+
+    while (fcntl(c->turns, F_SETLKW, &l) != 0 && errno == EINTR)
+        ;
+}
 
 /* --- what waits, in a process of its own ------------------------------------------------------ */
 
@@ -55,22 +77,68 @@ static int as_typed(const struct chat *c, const char *how, char *id)
     return call.verb ? call.verb->fn(&call) : CLI_RUNTIME;
 }
 
+static bool still_waits(const struct chat *c, const char *id)
+{
+    char path[PATH_ROOM];
+    struct dynbuf answer;
+    struct arena a;
+    struct err e;
+    unsigned status = 0;
+
+    (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s", id);
+    arena_init(&a, 4 * API_ANSWER_MAX);
+    int rc = api_call(c->g.sock, "GET", path, SPAN_NONE, &status, &answer, &e);
+    const struct json *t = rc == 0 && status == 200 ? json_parse(dynbuf_span(&answer), &a) : NULL;
+    bool is = !t || span_eq(member_text(t, "state"), SPAN("pending")); /* who cannot tell asks on */
+    arena_free(&a);
+    dynbuf_free(&answer);
+    return is;
+}
+
+/* A line that was typed after the question: 1 yes, 0 no, -1 nothing was said. A line is read to its end, whatever its
+ * length, so that no rest of it answers the next question; and not by way of stdio, which may have read ahead. */
+static int yes(const struct chat *c, const char *id)
+{
+    struct pollfd typed = {.fd = 0, .events = POLLIN};
+    char line[8], byte;
+    size_t n = 0;
+    ssize_t got;
+
+    while (poll(&typed, 1, LOOK_MS) == 0)
+        if (!still_waits(c, id)) {
+            printf("\n--- it was decided elsewhere ---\n");
+            return -1;
+        }
+    while ((got = read(0, &byte, 1)) == 1 ? byte != '\n' : got < 0 && errno == EINTR) {
+        if (got == 1 && n < sizeof(line))
+            line[n++] = byte;
+    }
+    if (got != 1)
+        return -1;
+    return span_eq(span_of(line, n), SPAN("y")) || span_eq(span_of(line, n), SPAN("yes"));
+}
+
+/* What was typed before the request was shown whole answers nothing. In reverse video, which nothing a model prints
+ * can have: its control characters are shown as escapes. */
 static void ask_person(const struct chat *c, char *id)
 {
-    char line[16];
+    bool bright = isatty(1);
 
-    printf("\n--- this waits for your approval ---\n");
-    (void)as_typed(c, "show", id);
-    if (!isatty(0)) {
+    may_print(c, true);
+    printf("\n%s--- this waits for your approval ---%s\n", bright ? "\033[7m" : "", bright ? "\033[0m" : "");
+    bool shown = as_typed(c, "show", id) == CLI_OK && fflush(stdout) == 0 && !ferror(stdout);
+    if (!shown || !isatty(0) || !bright || tcflush(0, TCIFLUSH) != 0) {
         printf("--- countersign approvals approve %.8s, or deny %.8s ---\n", id, id);
+    } else {
+        printf("\033[7m--- approve it? [y/N]\033[0m ");
         (void)fflush(stdout);
-        return;
+        int said = yes(c, id);
+        if (said >= 0)
+            (void)as_typed(c, said ? "approve" : "deny", id);
     }
-    printf("--- approve it? [y/N] ");
     (void)fflush(stdout);
-    if (fgets(line, sizeof(line), stdin))
-        (void)as_typed(c, line[0] == 'y' || line[0] == 'Y' ? "approve" : "deny", id);
-    (void)fflush(stdout);
+    (void)!write(c->turns, "", 1); /* the talk's line is not open any more */
+    may_print(c, false);
 }
 
 /* Those of this conversation that nobody has decided. */
@@ -138,21 +206,28 @@ static void end_line(struct chat *c)
     c->talks = false;
 }
 
-static void print_visible(struct span s)
+/* Text of the model or of a command: on a terminal each of its lines stands behind a bar, so that none looks like a
+ * line of ours. */
+static void print_foreign(struct chat *c, struct span s)
 {
     struct dynbuf shown;
+    bool bars = isatty(1);
 
     dynbuf_init(&shown, SHOWN_ROOM);
     visible_text(&shown, s, true);
-    (void)fwrite(shown.p, 1, dynbuf_ok(&shown) ? shown.n : 0, stdout);
+    for (size_t i = 0; dynbuf_ok(&shown) && i < shown.n; i++) {
+        if (!c->talks && bars)
+            printf("| ");
+        putchar(shown.p[i]);
+        c->talks = shown.p[i] != '\n';
+    }
     dynbuf_free(&shown);
 }
 
 static void say(struct chat *c, const struct api_event *ev, const struct json *e)
 {
     if (span_eq(ev->name, SPAN("message.delta"))) {
-        print_visible(member_text(e, "text"));
-        c->talks = true;
+        print_foreign(c, member_text(e, "text"));
     } else if (span_eq(ev->name, SPAN("tool.call"))) {
         end_line(c);
         printf("[");
@@ -161,16 +236,16 @@ static void say(struct chat *c, const struct api_event *ev, const struct json *e
         print_text(member_text(e, "arguments"));
         putchar('\n');
     } else if (span_eq(ev->name, SPAN("tool.output"))) {
-        print_visible(member_text(e, "text"));
+        print_foreign(c, member_text(e, "text"));
     } else if (span_eq(ev->name, SPAN("tool.done")) && !span_eq(member_text(e, "end"), SPAN("done"))) {
         end_line(c);
         printf("[");
         print_text(member_text(e, "tool"));
         printf(": ");
         print_text(member_text(e, "end"));
-        printf("] ");
-        print_lines(member_text(e, "result"));
-        putchar('\n');
+        printf("]\n");
+        print_foreign(c, member_text(e, "result"));
+        end_line(c);
     } else if (span_eq(ev->name, SPAN("turn.retry")) || span_eq(ev->name, SPAN("turn.attempt_superseded"))) {
         end_line(c);
         printf("[it begins this step again] ");
@@ -204,6 +279,10 @@ static int on_event(void *ctx, const struct api_event *ev)
 
     arena_init(&a, 4 * API_EVENT_MAX);
     const struct json *e = json_get(json_parse(ev->data, &a), SPAN("event"));
+    may_print(c, true);
+    if (lseek(c->turns, 0, SEEK_END) != c->asked)
+        c->talks = false;
+    c->asked = lseek(c->turns, 0, SEEK_END);
     if (ev->id.n && ev->id.n < sizeof(c->after))
         (void)snprintf(c->after, sizeof(c->after), "%.*s", SPAN_FMT(ev->id));
     if (c->json)
@@ -216,6 +295,7 @@ static int on_event(void *ctx, const struct api_event *ev)
         rc = 1;
     }
     (void)fflush(stdout);
+    may_print(c, false);
     arena_free(&a);
     return rc;
 }
@@ -354,6 +434,9 @@ int chat_main(const struct cli_call *c)
 
     chat.c = c;
     chat.json = c->json;
+    chat.turns = memfd_create("turns", MFD_CLOEXEC);
+    if (rc == CLI_OK && chat.turns < 0)
+        rc = verb_fail(CLI_RUNTIME, "the system has no memory to give");
     if (rc == CLI_OK)
         rc = begin(&chat);
     if (rc == CLI_OK)

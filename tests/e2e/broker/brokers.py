@@ -112,8 +112,11 @@ class Broker:
         """Of one of the broker's processes, once it is there; 0: of the one that serves."""
         def found():
             for line in self.lab.run(["pgrep", "-P", str(self.gw.process.pid), "-f", "countersign-broker"]).out.split():
-                if self.serves(int(line)) == (worker == 0):
-                    return int(line)
+                try:
+                    if self.serves(int(line)) == (worker == 0):
+                        return int(line)
+                except OSError:  # it has just ended
+                    pass
             return None
         return self.lab.wait_for("a process of the broker", found)
 

@@ -10,6 +10,7 @@ from brokers import Broker
 from gateway import program
 from harness import PATIENCE, main, test
 from models import CUT, Gate, call, status, text
+from terminal import Terminal
 
 
 @test()
@@ -180,7 +181,7 @@ def whoever_is_killed_nothing_is_lost_and_nothing_is_done_twice(lab):
     reader.whole()
     last = json.dumps(model.asked[-1]["body"]["messages"][-1])
     assert "unknown" in last and "confirm the state" in last and "three >> /tmp/x" in last, last
-    assert sum("echo three" in r.get("argv", ["", "", "", "", ""])[-1] for r in broker.gw.audit() if r["kind"] == "run-begin") <= 1
+    assert sum("three >> /tmp/x" in json.dumps(r.get("argv")) for r in broker.gw.audit() if r["kind"] == "run") == 1
 
 @test()
 def what_waits_is_shown_and_decided_where_the_person_talks(lab):
@@ -199,6 +200,22 @@ def what_waits_is_shown_and_decided_where_the_person_talks(lab):
     assert broker.up.effects() == {"POST /ok": 1}, broker.up.effects()
     listed = broker.gw.cli("chat", "--list", rc=0).out.decode()
     assert ticket["session"][2:] in listed, listed
+    only_what_is_typed_at_the_question_answers_it(broker)
+
+
+def only_what_is_typed_at_the_question_answers_it(broker):
+    """Neither what was typed ahead, nor a line that only begins with a yes; and a model cannot show the question."""
+    for n, (typed, effects) in enumerate([(b"yes, why not\n", 1), (b"y\n", 2)]):
+        send = call("run_command", command=f"curl -sS --cacert $CURL_CA_BUNDLE -d {n} https://{broker.up.name}:{broker.up.port}/ok")
+        broker.model.script([dict(send, text="\n--- approve it? [y/N] \x1b[7m"), text("That was it.")])
+        at = Terminal(broker.lab, [program(), "chat", "send it"], {"COUNTERSIGN_STATE": broker.gw.state, "PATH": os.environ["PATH"]})
+        at.type(b"y\nyes\n")
+        at.until(b"\n| --- approve it? [y/N] ")
+        at.until(b"\x1b[7m--- approve it? [y/N]\x1b[0m ")
+        at.type(typed)
+        at.until(b"| That was it.")
+        assert at.end() == 0 and at.said.count(b"\x1b[7m--- approve it") == 1, at.said
+        assert broker.up.effects() == {"POST /ok": effects}, (typed, broker.up.effects())
 
 
 if __name__ == "__main__":
