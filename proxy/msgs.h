@@ -160,9 +160,11 @@ enum msg_type {
     /* keeper, fetcher and its jobs, which are processes of their own; id: the asker's own */
     M_FETCH = 150,    /* K>F wire_fetch; F>job u8 n, n x (u8 k, k x (u8 family, span bytes)): what may be dialled of each wire_place, span path of the roots, wire_fetch */
     M_FETCHED = 151,  /* job>F>K wire_fetched */
-    M_JOB = 152,      /* F>P u8 enum job_kind; fd: its descriptor 3, a channel to the fetcher */
-    M_JOB_NONE = 153, /* P>F it could not be started */
-    M_JOB_END = 154,  /* F>P it is over: killed with all that it started */
+    M_JOB = 152,      /* F>P, D>P u8 enum job_kind; fd: its descriptor 3, a channel to who asks; id: theirs */
+    M_JOB_NONE = 153, /* P>F, P>D it could not be started */
+    M_JOB_END = 154,  /* F>P, D>P it is over: killed with all that it started */
+    M_VIEW = 156,     /* D>job; fds: a picture, sealed, and an empty memory file for the PNG */
+    M_VIEWED = 157,   /* job>D viewed_put (web-approval/viewer/viewed.h); the PNG is written and sealed by then */
     /* carrier, fetcher and resolver; id: the asker's own */
     M_RESOLVE = 130,   /* span host, u16 n, n x span cidr allowed although private */
     M_ADDRESSES = 131, /* u8 n, n x (u8 family 4 or 6, span bytes); n 0: span code, span why */

@@ -60,11 +60,12 @@ enum listen_kind {
     LISTEN_STEPS = 12, /* Unix of one sandbox that the warden has started: each connection is of a step (WAY_STEP) */
 };
 
-/* What the fetcher may have started: programs of our own, one each, of pkglibexecdir. */
+/* What fetcher and desk may have started: programs of our own, one each, of pkglibexecdir. */
 enum job_kind {
     JOB_NONE = 0,
     JOB_PROGRAM, /* countersign-fetch-program: runs a program that the policy names, which has no network */
     JOB_HTTP,    /* countersign-fetch-http: asks one server */
+    JOB_VIEW,    /* countersign-view-picture, for the desk: opens one picture */
     JOB_KINDS
 };
 

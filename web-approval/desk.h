@@ -21,6 +21,7 @@ struct chore;
 struct client;
 struct frame;
 struct loop;
+struct pictures;
 struct policy;
 struct server;
 
@@ -102,10 +103,11 @@ struct desk {
     size_t held[SHARES]; /* of DESK_FOLLOWS, of DESK_SHORT */
     struct share *shares;
     struct follow *following;
-    struct chore *chores;    /* chore.h */
-    struct task_kinds kinds; /* of tasks */
-    struct task *tasks;      /* that run (tasks/task.h) */
-    uint64_t moment_at;      /* when the warden is asked who stands still for a moment (api_moment.c); 0: not */
+    struct pictures *pictures; /* pictures.h */
+    struct chore *chores;      /* chore.h */
+    struct task_kinds kinds;   /* of tasks */
+    struct task *tasks;        /* that run (tasks/task.h) */
+    uint64_t moment_at;        /* when the warden is asked who stands still for a moment (api_moment.c); 0: not */
     unsigned moment_turn;
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];
@@ -137,6 +139,7 @@ struct exchange {
     struct dynbuf raw; /* head and body; the spans below point into it */
     struct http_head head;
     struct span body, arg; /* arg: the {id} of the path */
+    struct span mapped;    /* a held body that is longer than what is read of it, or empty */
     struct arena arena;
     void *step;                       /* of a handler that asked others first; in the arena */
     void *holds;                      /* of one that goes on for long; in the arena */
@@ -148,6 +151,7 @@ struct exchange {
     const char *type;
     struct dynbuf out;
     char location[96], cookie[192], download[64];
+    bool inert;      /* nothing in it may act, whatever it is */
     bool stream;     /* an event stream begins after the head */
     uint64_t follow; /* what it is of: a command that the warden was told to run by this number; 0: of events */
     bool input;      /* which is given one */

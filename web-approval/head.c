@@ -20,7 +20,7 @@ static void date_text(uint64_t wall_ms, char out[40])
 
 static int head_fields(const struct exchange *x, bool last, struct dynbuf *out)
 {
-    const char *csp = x->download[0] ? CSP_DOWNLOAD : CSP_PAGE;
+    const char *csp = x->download[0] || x->inert ? CSP_DOWNLOAD : CSP_PAGE;
     char date[40], disposition[96];
     const struct {
         const char *name, *value;

@@ -15,6 +15,7 @@
 #include "web-approval/ask.h"
 #include "web-approval/dock.h"
 #include "web-approval/image.h"
+#include "web-approval/pictures/viewers.h"
 #include "web-approval/server.h"
 #include "web-approval/tasks/chore.h"
 
@@ -232,6 +233,7 @@ static void parent_frame(void *arg, struct frame *f)
         if (image_take(d, frame_take_fd(f, 0)) != 0) /* the next one begins with what is in force */
             log_die("the page does not show requests by a policy that is in force no more");
         break;
+    case M_JOB_NONE: viewers_none(d, f->id); break;
     case M_SECRETS:
         dynbuf_reset(&d->secrets);
         (void)dynbuf_add(&d->secrets, f->payload);
@@ -277,7 +279,7 @@ int main(void)
     static const struct role_ops ops = {.frame = parent_frame, .peer = peer, .config = config};
     char store_dir[DESK_TEXT];
     const char *const readable[] = {store_dir, NULL};
-    struct wall wall = {.calls = WALL_ACCEPT | WALL_MEMFD | WALL_READ_FILES, .ro_paths = readable};
+    struct wall wall = {.calls = WALL_ACCEPT | WALL_MEMFD | WALL_PAIR | WALL_READ_FILES, .ro_paths = readable};
     struct desk *d = &desk;
     struct err e = {{0}};
 
@@ -302,6 +304,7 @@ int main(void)
     if (!d->store || !d->server)
         log_die("no memory");
     folder_of(d->db, store_dir);
+    pictures_by = &viewers;
     person_numbers_stay(); /* behind the wall nobody is looked up */
     role_confine(r, &wall);
     role_ready(r);

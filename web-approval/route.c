@@ -107,6 +107,7 @@ static const struct route {
     {"POST", "/sign-out", PLACE_PAGE, page_sign_out},
     {"GET", "/tickets/*", PLACE_PAGE, page_ticket},
     {"GET", "/tickets/*/whole", PLACE_PAGE, page_ticket_whole},
+    {"GET", "/tickets/*/picture", PLACE_PAGE, page_picture},
     {"GET", "/tickets/*/body", PLACE_PAGE, api_ticket_body},
     {"POST", "/tickets/*/approve", PLACE_PAGE, page_approve},
     {"POST", "/tickets/*/deny", PLACE_PAGE, page_deny},

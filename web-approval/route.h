@@ -87,6 +87,7 @@ void api_signin(struct exchange *x);
 void page_list(struct exchange *x);
 void page_ticket(struct exchange *x);
 void page_ticket_whole(struct exchange *x);
+void page_picture(struct exchange *x);
 void page_history(struct exchange *x);
 void page_history_export(struct exchange *x);
 void page_group(struct exchange *x);

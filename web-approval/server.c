@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/memfd.h"
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 #include "common/net/chan.h"
@@ -12,6 +13,7 @@
 #include "web-approval/ask.h"
 #include "web-approval/dock.h"
 #include "web-approval/events.h"
+#include "web-approval/pictures/pictures.h"
 #include "web-approval/streams/follow.h"
 #include "web-approval/route.h"
 #include "web-approval/streams/transfer.h"
@@ -68,6 +70,7 @@ static void exchange_free(struct exchange *x)
     arena_free(&x->arena);
     if (x->file >= 0)
         close(x->file);
+    memfd_unmap(&x->mapped);
     free(x);
 }
 
@@ -540,6 +543,7 @@ void server_event(struct server *s, uint64_t seq, struct span kind, struct span 
 void server_due(struct server *s, uint64_t now)
 {
     ask_expire(s->desk, now);
+    pictures_expire(s->desk, now);
     api_moment_due(s->desk, now);
     follows_end(s);
     still_end(s, now);

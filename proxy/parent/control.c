@@ -166,7 +166,7 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_FRONT_OVER: return r == ROLE_JUDGE;
     case M_HANDOVER: return r == ROLE_LOBBY;
     case M_JOB:
-    case M_JOB_END: return r == ROLE_FETCHER;
+    case M_JOB_END: return r == ROLE_FETCHER || r == ROLE_DESK;
     case M_BOX:
     case M_BOX_CLAIMED:
     case M_BOX_PAUSE:
@@ -223,7 +223,7 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_REFUSED: on_refused(p, c, f); break;
     case M_SECRETS: on_secrets(p, f); break;
     case M_JOB: parent_job_start(p, c, f); break;
-    case M_JOB_END: parent_job_end(p, f); break;
+    case M_JOB_END: parent_job_end(p, c, f); break;
     case M_BOX: parent_box_start(p, f); break;
     case M_BOX_CLAIMED: parent_box_claimed(p, f); break;
     case M_BOX_END: parent_box_end(p, f); break;

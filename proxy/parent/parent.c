@@ -29,7 +29,7 @@ static void kill_all(struct parent *p)
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (c->pid > 0)
             kill(c->pid, SIGKILL);
-    parent_jobs_end(p);
+    parent_jobs_end(p, ROLE_NONE);
     parent_boxes_end(p, "the gateway ended");
     parent_master_end(p);
 }
@@ -150,8 +150,8 @@ static void child_died(struct parent *p, struct child *c, int status)
     c->ready = c->asked = false;
     chan_free(&c->chan);
     parent_sync_gone(p, c);
-    if (c->role == ROLE_FETCHER)
-        parent_jobs_end(p);
+    if (c->role == ROLE_FETCHER || c->role == ROLE_DESK)
+        parent_jobs_end(p, c->role);
     if (c->role == ROLE_WARDEN)
         parent_boxes_end(p, p->stopping ? "the gateway ended" : "the warden ended");
     if (c->role == ROLE_FRONT)

@@ -16,14 +16,14 @@
 #include "proxy/parent/programs/has.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 32, BOXES_MAX = 640 };
+enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 36, BOXES_MAX = 640 };
 /* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
 enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 16 /* checkpoints at once */ };
 
-/* A program that the fetcher had started; its process group is its own. pid 0: none. */
+/* A program that a role had started, with a process group of its own. pid 0: none. */
 struct running_job {
     int pid;
-    uint64_t id;
+    uint64_t whose, id; /* whose: enum role_id; id: theirs */
 };
 
 /* A sandbox of the warden's. id 0: this place is free; pid 0: it has ended, and its cgroup not yet. */
@@ -124,11 +124,11 @@ int parent_execute(struct parent *p, const char *name, int fd, char *const envp[
                    const struct cgroup *into) MUSTCHECK;
 int parent_execute_in(struct parent *p, int dir /* -1: where we are */, const char *name, int fd, char *const envp[],
                       const struct cgroup *into) MUSTCHECK;
-/* programs/jobs.c: what the fetcher asks for; a job that died: was it one? All, when fetcher or gateway ends. */
-void parent_job_start(struct parent *p, struct child *fetcher, struct frame *f);
-void parent_job_end(struct parent *p, struct frame *f);
+/* programs/jobs.c: of fetcher and desk; did one die? All of a role, or (ROLE_NONE) of all. */
+void parent_job_start(struct parent *p, struct child *of, struct frame *f);
+void parent_job_end(struct parent *p, const struct child *of, struct frame *f);
 bool parent_job_died(struct parent *p, int pid);
-void parent_jobs_end(struct parent *p);
+void parent_jobs_end(struct parent *p, enum role_id whose);
 /* programs/boxes.c: what the warden asks for; a sandbox that died: was it one? All, when warden or gateway ends; what
  * an earlier gateway on this state directory left behind. */
 void parent_box_start(struct parent *p, struct frame *f);

@@ -11,6 +11,7 @@ SCHEMA = [os.path.join(HERE, "../../proxy/ledger/store", name) for name in ("sch
 CONFIG, READY, PEER, STOP, LISTEN, SECRETS = 1, 2, 3, 4, 10, 77
 DECIDE, DECIDED, BODY_GET, BODY_IS, SANDBOX_PUT, SANDBOX_RM, SANDBOX_DONE, EVENT, NOTE = 100, 101, 102, 103, 104, 105, 106, 107, 108
 POLICY_NOTICE, FREEZE = 99, 109
+JOB, JOB_VIEW = 152, 3
 SB_OPEN, SB_OPENED, SB_CLOSE, RELOAD, RELOADED, STATUS, SIGNIN = 110, 111, 112, 113, 114, 115, 116
 ROLE_LEDGER, DESK_HTTP, CONTROL = 8, 3, 4
 B32 = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -54,8 +55,7 @@ class Chan:
 
     def read(self):
         got, fds, _, _ = socket.recv_fds(self.sock, 1 << 20, 4)
-        for fd in fds:
-            os.close(fd)
+        self.fds += fds  # of those frames that come with one, in their order
         self.buf += got
         frames = []
         while len(self.buf) >= 16:
@@ -174,8 +174,18 @@ class Ledger:
                 f.write(kind + " " + text + "\n")
 
 
-def parent_frame(chan, directory, type_, id_, payload):
-    if type_ == SIGNIN:
+def start_viewer(desk, fd):
+    """What opens a picture, with its channel to the desk as descriptor 3."""
+    program = os.path.join(os.path.dirname(os.path.abspath(desk)), "countersign-view-picture")
+    subprocess.Popen(["/bin/sh", "-c", 'exec "$0" 3<&0 </dev/null', program], stdin=fd)
+    os.close(fd)
+
+
+def parent_frame(chan, args, type_, id_, payload):
+    directory = args.dir
+    if type_ == JOB and payload == bytes([JOB_VIEW]):
+        start_viewer(args.desk, chan.fds.pop(0))
+    elif type_ == SIGNIN:
         print("signin " + Reader(payload).span().decode(), flush=True)
     elif type_ == READY:
         print("ready", flush=True)
@@ -255,7 +265,7 @@ def serve(args):
                 return child
             for type_, id_, payload in frames:
                 if c is chan:
-                    parent_frame(chan, args.dir, type_, id_, payload)
+                    parent_frame(chan, args, type_, id_, payload)
                 else:
                     ledger.frame(type_, id_, payload)
         if commands in ready:

@@ -2,6 +2,7 @@
 import { approve, args, axe, check, chromium, covered, flags, guard, layout, looks, opened, origin, signIn } from "./page.mjs";
 
 const hostile = "hst" + "0".repeat(23), twice = "dp0" + "0".repeat(23), big = "bng" + "0".repeat(23), bin = "bnr" + "0".repeat(23);
+const [picture, damaged] = ["pct", "pcb"].map((n) => n + "0".repeat(23));
 const [first, second] = ["gr0", "gr1"].map((n) => n + "0".repeat(23));
 const [past, fresh, gone] = ["past", "new0", "g0ne"].map((n) => n + "0".repeat(22));
 
@@ -23,6 +24,26 @@ async function hostileTicket(context) {
   check((await page.getByRole("button", { name: "Approve this request" }).count()) === 1, "a request's own words make no button");
   await page.close();
   covered("E14", "E16", "E18", "E20");
+}
+
+// A picture stands where the request has it, as wide as the screen lets it; with one that cannot be shown nothing is approved.
+async function pictures(context) {
+  const page = await context.newPage(), strangers = [];
+  guard(page, strangers);
+  await page.goto(`${origin}/tickets/${picture}`);
+  const img = page.locator("main figure img");
+  check((await img.count()) === 1, "one picture");
+  const is = await img.evaluate(async (el) => { await el.decode(); return [el.naturalWidth, el.naturalHeight, el.width <= innerWidth, el.alt]; });
+  check(is[0] === 1036 && is[1] === 288 && is[2] && is[3] === "Picture 1 of this request: PNG, 1036 \u00d7 288 pixels", `it is shown: ${is}`);
+  await page.getByRole("button", { name: "Approve this request" }).waitFor({ state: "visible" });
+  await page.goto(`${origin}/tickets/${damaged}`);
+  check((await page.locator("main figure img").count()) === 1 && (await page.locator("main figure .note").count()) === 1, "one of two is shown");
+  check((await page.locator("form.approve").count()) === 0, "what cannot be shown cannot be approved");
+  const text = await page.innerText("main");
+  check(text.includes("second: A picture that is damaged") && text.includes("Download the exact bytes"), `it is said, and can be had: ${text.slice(0, 800)}`);
+  check(strangers.length === 0, `nothing strange: ${strangers}`);
+  await page.close();
+  covered("E15", "E19");
 }
 
 async function longBodies(context) {
@@ -305,13 +326,15 @@ try {
   await looks(context, [["list", "/"], ["push", `/tickets/${push}`], ["pull", `/tickets/${pull}`],
     ["hostile", `/tickets/${hostile}`], ["big", `/tickets/${big}`], ["denied", `/tickets/${denied}`],
     ["past", `/tickets/${past}`], ["learning", `/tickets/${fresh}`], ["withdrawn", `/tickets/${gone}`], ["signin", "/sign-in?t=x"],
-    ["group", `/groups/${first}`], ["history", "/history"], ["delete", `/tickets/${grave}`]]);
+    ["group", `/groups/${first}`], ["history", "/history"], ["delete", `/tickets/${grave}`],
+    ["picture", `/tickets/${picture}`], ["damaged", `/tickets/${damaged}`]]);
   await notices(context);
   await hostileTicket(context);
   await named(context);
   await group(context);
   await forged(context);
   await longBodies(context);
+  await pictures(context);
   await keys(context);
   await onScreen(context, `/tickets/${pull}`);
   await freeze(context);

@@ -1,7 +1,12 @@
 """Tickets to look at: ordinary ones, and what a hostile sandbox would send (E14, E16, E17, E18, E20)."""
 import hashlib
 import json
+import pathlib
+import sys
 import time
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "e2e/approvals"))
+from pictures import drawn, png  # noqa: E402
 
 XSS = ['<script>alert(1)</script>', '"><img src=x onerror=alert(1)>', "'-alert(1)-'", '</title><svg/onload=alert(1)>',
        'javascript:alert(1)', '{{7*7}}${7*7}', '\n\nevent: ticket\ndata: {"forged":true}\n\n', '--><!--', '&lt;b&gt;']
@@ -79,6 +84,17 @@ def unusual(led):
                decided_channel="", decided_reason="the policy would not hold it like this any more", **pay)
 
 
+def pictures(led):
+    """One that is wider than a telephone, and a form of which one is damaged."""
+    wide = drawn("PAY 900 TO MALLORY AND SAY NO MORE ABOUT IT")
+    led.ticket(id="pct" + "0" * 23, path="/v1/avatars", summary="Set the avatar of acme", body=png(wide * 8),
+               fields_json=json.dumps([["content-type", "image/png"]]), agent_reason="our new logo, a blue square")
+    part = b'--b0undary\r\nContent-Disposition: form-data; name="%s"; filename="%s.png"\r\nContent-Type: image/png\r\n\r\n%s\r\n'
+    led.ticket(id="pcb" + "0" * 23, path="/v1/pages", summary="Add two pictures to a page", fields_json=json.dumps(
+        [["content-type", "multipart/form-data; boundary=b0undary"]]), body=part % (b"first", b"a", png(drawn("A GOOD PIN"))) +
+        part % (b"second", b"b", png(drawn("SEND IT"))[:-30]) + b"--b0undary--\r\n")
+
+
 def burst(led):
     """Invitations that differ in their names, as they must; one in its role, too, and one in what hides in a value."""
     for n, (name, role) in enumerate([("ann", "member"), ("bob", "member"), ("eve", "member"), ("joe", "owner"), ("<b>kim</b>\u202e", "member"),
@@ -96,4 +112,5 @@ def fill(led):
     hostile(led)
     plain(led)
     unusual(led)
+    pictures(led)
     git_push(led)

@@ -1,11 +1,18 @@
 #!/usr/bin/env python3
 """The deceptive requests of tests/deceptive: each through a gateway that holds it, then the page of its ticket."""
+import base64
 import gzip
 import html
+import pathlib
+import random
 import re
+import sys
 
 from gateway import Gateway, Page, upstream_yaml
 from harness import PATIENCE, TOP, main, test
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent / "approvals"))
+from pictures import drawn, png, read  # noqa: E402
 
 FOLDER = TOP / "tests/deceptive"
 HOSTS = ("upstream.test", "registry.npmjs.org", "xn--pypal-4ve.test")
@@ -23,6 +30,14 @@ def policy(up):
     return f"version: 1\nname: deceptive\npacks: {packs}\nupstreams:\n{ups}rules:\n{rules}"
 
 
+def picture(says):
+    """"picture WORDS", with "cut N" in front without its last bytes, with "frames N" as one that says it moves."""
+    how, _, words = says.rpartition("picture ")
+    how, _, n = how.strip().partition(" ")
+    made = png(drawn(words), int(n) if how == "frames" else 1)
+    return made[:-int(n)] if how == "cut" else made
+
+
 def filled(text):
     """A body's bytes: its <<...>> made into what they stand for."""
     def one(found):
@@ -34,6 +49,10 @@ def filled(text):
         if word == b"pkt":
             line = rest + b"\0 report-status\n"
             return b"%04x" % (len(line) + 4) + line
+        if word in (b"picture", b"cut", b"frames"):
+            return picture(found[1].decode())
+        if word == b"base64":
+            return base64.b64encode(picture(rest.decode()))
         count, _, what = rest.partition(b" ")
         assert word == b"times", word
         return what * int(count)
@@ -102,9 +121,56 @@ def check(case, page):
             first, _, then = want.partition(" | ")
             good = first in shown and then in shown and shown.index(first) < shown.index(then)
         else:
-            good = kind in ("approve", "whole") or want in (looked if kind == "look" else shown)
+            good = kind in ("approve", "whole", "picture") or want in (looked if kind == "look" else shown)
         if not good:
             yield f"{kind}: {want}\n  list: {looked}\n  page: {shown[:6000]}"
+
+
+def check_picture(page, ticket, want):
+    """It is fetched where the page says, can do nothing there, and is that picture, dot by dot."""
+    n, words = want.split(" ", 1)
+    shown = page.ask("GET", f"/tickets/{ticket}")[1].decode()
+    path = f"/tickets/{ticket}/picture?n={n}"
+    assert re.search(rf'<img src="{re.escape(path)}" width="\d+" height="\d+" alt="Picture', shown), (want, shown)
+    answer, data = page.ask("GET", path)
+    assert answer.status == 200 and answer.getheader("Content-Type") == "image/png", (want, answer.status, data[:300])
+    assert answer.getheader("X-Content-Type-Options") == "nosniff" and answer.getheader("Cache-Control") == "no-store"
+    assert answer.getheader("Content-Security-Policy").endswith("; sandbox"), answer.getheader("Content-Security-Policy")
+    assert read(data) == drawn(words), want
+    for other in (int(n) + 8, 99, "x"):
+        answer, data = page.ask("GET", f"/tickets/{ticket}/picture?n={other}")
+        assert answer.status == 404 and b"\x89PNG" not in data, other
+
+
+def noise(width, height):
+    """A picture of more than a mebibyte, which is handed on without being read into a page."""
+    dice = random.Random(20)
+    return [[tuple(dice.randbytes(3)) for _ in range(width)] for _ in range(height)]
+
+
+def part(name, data):
+    return (f'--9ae1c04f77\r\nContent-Disposition: form-data; name="{name}"; filename="{name}.png"\r\nContent-Type: image/png\r\n\r\n'
+            .encode() + data + b"\r\n")
+
+
+def check_large(lab, gw, up, page):
+    """By itself and as one of two files of a form: shown, and approved on the page of the whole body alone."""
+    rows = noise(700, 520)
+    form = part("large", png(rows)) + part("small", png(drawn("SEND IT"))) + b"--9ae1c04f77--\r\n"
+    for kind, body, pictures in (("image/png", png(rows), [rows]),
+                                 ("multipart/form-data; boundary=9ae1c04f77", form, [rows, drawn("SEND IT")])):
+        request = Request(f"POST /large\nContent-Type: {kind}\n\n")
+        request.body = body
+        ticket = sent(lab, gw, up, request)
+        assert len(body) > 1 << 20
+        shown, whole = (page.ask("GET", f"/tickets/{ticket}{more}")[1].decode() for more in ("", "/whole"))
+        assert shown.count("<img ") == whole.count("<img ") == len(pictures), words(shown)[:3000]
+        assert 'class="approve"' not in shown and 'class="approve"' in whole, words(whole)[:3000]
+        for n, want in enumerate(pictures):
+            assert read(page.ask("GET", f"/tickets/{ticket}/picture?n={n}")[1]) == want, (kind, n)
+        refused = gw.cli("approvals", "approve", ticket, rc=None)
+        assert refused.rc != 0 and b"which only its own page shows" in refused.err, refused
+        gw.deny(ticket, "seen")
 
 
 @test("E14 page", "E16 page", "E17 page", "E18 page", "E19 page", "E20 page")
@@ -114,7 +180,7 @@ def each_is_flagged_or_blocked(lab):
     page, wrong = Page(gw), []
     lab.leaves("approved")
     cases = [Case(path) for path in sorted(FOLDER.glob("*.txt"))]
-    assert len(cases) == 19, [c.name for c in cases]
+    assert len(cases) == 24, [c.name for c in cases]
     for case in cases:
         tickets = []
         for request in case.requests:
@@ -127,10 +193,13 @@ def each_is_flagged_or_blocked(lab):
         for want in (want for kind, want in case.wants if kind == "whole"):
             whole = page.ask("GET", f"/tickets/{tickets[-1]}/whole")[1].decode()
             assert want in words(whole) and 'name="whole"' in whole and 'class="flags' in whole, (case.name, words(whole)[:3000])
+        for want in (want for kind, want in case.wants if kind == "picture"):
+            check_picture(page, tickets[-1], want)
         answer, listed = page.ask("GET", "/")
         assert answer.status == 200 and tickets[-1].encode() in listed and not NEVER.search(listed.decode()), case.name
         for ticket in {t["id"] for t in gw.tickets()}:
             gw.deny(ticket, "seen")
+    check_large(lab, gw, up, page)
     assert not wrong, "\n".join(wrong)
     assert up.effects() == {}, up.effects()
 

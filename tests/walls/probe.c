@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,8 +91,8 @@ static int stop_waiting(int pid, struct user_regs_struct *saved)
         struct iovec here = {insn, 2}, there = {0};
         if (status >> 16 == PTRACE_EVENT_STOP && ptrace(PTRACE_GETREGS, pid, 0, saved) == 0) {
             there = (struct iovec){(void *)(saved->rip - 2), 2};
-            if (saved->orig_rax == SYS_epoll_wait && process_vm_readv(pid, &here, 1, &there, 1, 0) == 2 &&
-                insn[0] == 0x0f && insn[1] == 0x05)
+            bool waits = saved->orig_rax == SYS_epoll_wait || saved->orig_rax == SYS_recvmsg;
+            if (waits && process_vm_readv(pid, &here, 1, &there, 1, 0) == 2 && insn[0] == 0x0f && insn[1] == 0x05)
                 return 0;
         }
         int signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);

@@ -3,18 +3,24 @@
 
 usage: walls.py PROBE        (PREFIX/bin first in PATH; root: the roles are not dumpable, and that is one of the walls)
 """
+import fcntl
 import os
 import pathlib
+import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "e2e/sources"))
+sys.path.insert(2, str(pathlib.Path(__file__).resolve().parent.parent / "e2e/approvals"))
 PROBE = os.path.abspath(sys.argv.pop(1))
 from gateway import ROLES, Gateway, simple_policy  # noqa: E402
 from harness import PATIENCE, Skip, main, test  # noqa: E402
+from pictures import drawn, png, read  # noqa: E402
 from programs import GROUP, Programs  # noqa: E402
 from watch import UNHEARD  # noqa: E402
 
@@ -212,6 +218,87 @@ def the_relay_of_a_program_dials_and_nothing_else(lab):
         word = done.stdout.strip()
         assert word == "done" if may else no_way(word), (call, word)
         lab.wait_for("its end", lambda: not runs(pid))
+
+
+RECVMSG, M_VIEW, M_VIEWED, SEALS = "47", 156, 157, 0xf  # x86-64; proxy/msgs.h; all four of memfd_create(2)
+F_ADD_SEALS, F_GET_SEALS = 1033, 1034
+
+
+class Viewer:
+    """What opens pictures, as the parent starts it, with us as the desk at the other end of its descriptor 3."""
+
+    def __init__(self, lab):
+        self.end, theirs = socket.socketpair()
+        prefix = pathlib.Path(shutil.which("countersign")).resolve().parent.parent
+        program = prefix / "libexec/countersign/countersign-view-picture"
+        env = {"COUNTERSIGN_UID": "62777", "COUNTERSIGN_GID": "62777"} if os.geteuid() == 0 else {}
+        self.process = subprocess.Popen(["/bin/sh", "-c", 'exec "$0" 3<&0 </dev/null', program], stdin=theirs, env=env)
+        theirs.close()
+        self.pid = self.process.pid
+        lab.wait_for("a viewer that waits", self.waits)
+
+    def waits(self):
+        try:
+            call = pathlib.Path(f"/proc/{self.pid}/syscall").read_text().split()[0]
+        except OSError:
+            return False
+        return field(self.pid, "Seccomp") == ["2"] and call == RECVMSG
+
+    def order(self, data, seals=SEALS):
+        """(what it answered, the PNG's bytes and seals); None: it ended without a word."""
+        picture, out = os.memfd_create("picture", os.MFD_ALLOW_SEALING), os.memfd_create("png", os.MFD_ALLOW_SEALING)
+        os.write(picture, data)
+        fcntl.fcntl(picture, F_ADD_SEALS, seals)
+        socket.send_fds(self.end, [struct.pack(">IHHQ", 0, M_VIEW, 2, 7)], [picture, out])
+        os.close(picture)
+        self.end.settimeout(PATIENCE)
+        said = b""
+        try:
+            while got := self.end.recv(4096):
+                said += got
+        except ConnectionResetError:
+            pass
+        self.process.wait(PATIENCE)
+        made = os.pread(out, 1 << 24, 0), fcntl.fcntl(out, F_GET_SEALS)
+        os.close(out)
+        if not said:
+            return None
+        n, kind, fds, order = struct.unpack(">IHHQ", said[:16])
+        assert (kind, fds, order, n) == (M_VIEWED, 0, 7, len(said) - 16), said
+        return said[16:], made
+
+
+@test("D22 walls")
+def what_opens_pictures_can_do_nothing_else(lab):
+    if os.geteuid() != 0:
+        raise Skip("only root may make a process do something that is not dumpable")
+    gone = lab.dir / "countersign-wall"
+    for call in (("open", "/etc/passwd"), ("create", gone), ("tcp",), ("udp",), ("unix",), ("exec", "/bin/true"), ("fork",),
+                 ("mmap-exec",), ("ptrace", 1), ("kill", os.getpid())):
+        viewer = Viewer(lab)
+        assert field(viewer.pid, "NoNewPrivs") == ["1"] and set("".join(field(viewer.pid, "CapEff"))) == {"0"}
+        assert field(viewer.pid, "Uid")[0] == "62777"
+        limits = {line[:26].strip(): line[26:].split() for line in pathlib.Path(f"/proc/{viewer.pid}/limits").read_text().splitlines()}
+        assert limits["Max core file size"][1] == "0" and limits["Max cpu time"][1] == "10", limits
+        assert limits["Max address space"][1] == str(640 << 20) and limits["Max file size"][1] == str(10 << 20), limits
+        done = subprocess.run([PROBE, str(viewer.pid), *map(str, call)], capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, done.stderr
+        assert no_way(done.stdout.strip()), (call, done.stdout)
+        viewer.process.kill()
+        viewer.process.wait()
+    assert not gone.exists()
+
+
+@test("D22 walls")
+def what_opens_pictures_takes_one_that_is_sealed_and_ends(lab):
+    rows = drawn("A GOOD PIN")
+    said, (made, seals) = Viewer(lab).order(png(rows))
+    assert said[:2] == b"\x01\x01" and read(made) == rows and seals & SEALS == SEALS, (said, seals)
+    said, (made, seals) = Viewer(lab).order(png(rows)[:-20])
+    assert said[0] != 1 and made == b"", said
+    for seals in (0, SEALS & ~8):  # its bytes could change while they are read
+        assert Viewer(lab).order(png(rows), seals) is None
+    assert Viewer(lab).order(b"") is None
 
 
 @test("F16 walls")

@@ -175,6 +175,8 @@ static void read_json(struct exchange *x, struct view *v)
     struct span name = deciding_name(v);
     struct jsonw w;
 
+    if (v->r.npictures > 0)
+        reading_block(&v->r, DECIDING_PICTURE, v->r.picture[0].name, SPAN_NONE);
     reply_json(x, 200, &w);
     jsonw_object(&w);
     ticket_members(&w, &v->t, true);

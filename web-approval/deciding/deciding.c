@@ -137,6 +137,10 @@ const char *deciding_refuses(struct exchange *x, const struct view *v, struct sp
         *status = 409;
         return why_blocked(x, &v->r);
     }
+    if (v->r.npictures > 0 && x->place != PLACE_PAGE) {
+        *status = 409;
+        return DECIDING_PICTURE ": its page is where they are shown; approve it there";
+    }
     if (name.n == 0 || span_eq(span_trim(typed), name))
         return NULL;
     *status = 422;

@@ -6,6 +6,8 @@
 #include "web-approval/page/page.h"
 
 enum { DECIDING_NAME_MAX = 100 };
+/* Of the page a form proves that they were shown; nothing else shows them. */
+#define DECIDING_PICTURE "It has pictures, which only its own page shows"
 
 /* Read the body of t and take it apart, then go on, at once or when the ledger has answered; v is good until then()
  * returns. own: given back by deciding_own while then() runs. Without memory it answers instead: 503. */

@@ -116,7 +116,8 @@ void page_grant_offer(struct exchange *x, const struct view *v)
     struct grant_offer o = grants_offer(x, t);
 
     /* What is apt to deceive is decided one by one. */
-    if (!v->there || v->r.blocks || v->r.nflags || page_is_cut(t) || o.uses == 0 || o.within_ms < MINUTE)
+    if (!v->there || v->r.blocks || v->r.nflags || v->r.npictures || page_is_cut(t) || o.uses == 0 ||
+        o.within_ms < MINUTE)
         return;
     PUT(x, "<div class=\"choice more\">\n<details>\n<summary>Approve, and the next ones like it</summary>\n"
            "<p>This one leaves as above. So do the next ones from <b>");
@@ -150,7 +151,7 @@ const char *grants_refuse(struct exchange *x, const struct view *v, struct span 
 {
     const char *why = deciding_refuses(x, v, typed, status);
 
-    if (why || (!v->r.nflags && !page_is_cut(&v->t)))
+    if (why || (!v->r.nflags && !v->r.npictures && !page_is_cut(&v->t)))
         return why;
     *status = 409;
     return "the page says something of this request that a person should look at, or cannot show all of it: such are "

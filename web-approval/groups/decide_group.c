@@ -67,6 +67,8 @@ static void judged(struct exchange *x, struct view *v)
     unsigned status;
     const char *why = deciding_refuses(x, v, SPAN_NONE, &status);
 
+    if (!why && v->r.npictures > 0)
+        why = DECIDING_PICTURE;
     why ? failed(x, why) : ask(x);
 }
 

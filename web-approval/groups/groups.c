@@ -131,6 +131,8 @@ const char *group_alone(const struct group *g, size_t i)
         return "its body is not to be had now";
     if (v->r.blocks)
         return "what is in it cannot be shown";
+    if (v->r.npictures > 0)
+        return "its pictures are on its own page";
     if (deciding_is_grave(&v->t))
         return "its name has to be typed";
     if (g->table.more > 0)

@@ -6,6 +6,7 @@
 #include "web-approval/api/api.h"
 #include "web-approval/page/show.h"
 #include "web-approval/reading/reading.h"
+#include "web-approval/viewer/viewed.h"
 
 enum {
     PAGE_BODY_INLINE = 64 * 1024,  /* of a body, shown on the ticket's own page */
@@ -21,9 +22,12 @@ enum {
 struct view {
     struct ticket t;
     struct span bytes; /* of the body, at most PAGE_BODY_WHOLE; in the arena */
+    struct span all;   /* of a longer one, all of it, as long as the exchange; or empty */
     bool there;        /* the body is to be had, or there is none */
     struct asked asked;
     struct reading r;
+    bool looked; /* at its pictures: what cannot be shown blocks it from then on (pictures/) */
+    struct viewed seen[READING_PICTURES];
 };
 
 #define PUT(x, lit) ((void)dynbuf_add(&(x)->out, SPAN(lit)))

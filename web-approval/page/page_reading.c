@@ -1,6 +1,7 @@
 /* What a request says, as it was taken apart: what is apt to deceive, and the values of its body. */
 #include "policy/policy.h"
 #include "web-approval/page/page.h"
+#include "web-approval/pictures/pictures.h"
 
 enum { FLAG_NAME_SHOWN = 120, FLAG_VALUE_SHOWN = 240, VALUE_SHOWN = 400, HOSTS_KNOWN = 100 };
 
@@ -31,11 +32,14 @@ void page_read(struct exchange *x, struct view *v, struct arena *a)
                               .fields = json_parse(t->fields_json, a),
                               .facts = json_parse(t->facts_json, a),
                               .body = v->bytes,
-                              .cut = v->bytes.n < t->body_size};
+                              .cut = v->bytes.n < t->body_size,
+                              .all = v->all};
     struct span *known = arena_alloc(a, HOSTS_KNOWN * sizeof *known);
     v->asked.known = known;
     v->asked.nknown = known ? known_hosts(x->desk, known, HOSTS_KNOWN) : 0;
     reading_make(&v->asked, a, &v->r);
+    if (v->looked)
+        pictures_flag(x, v);
 }
 
 static void flag(struct exchange *x, const struct flag *f)

@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include "web-approval/page/page.h"
+#include "web-approval/pictures/pictures.h"
+
+enum { PICTURE_HEX = 4096 };
 
 static void url(struct exchange *x, const struct ticket *t)
 {
@@ -163,7 +166,7 @@ static void body_shown(struct exchange *x, const struct view *v)
         PUT(x, "). Opened, it has ");
         show_size(out, bytes.n);
         PUT(x, ":</p>\n");
-    } else if (page_is_cut(t)) {
+    } else if (page_is_cut(t) && !v->r.is_picture) {
         PUT(x, "<p class=\"note\">Only the first ");
         show_size(out, bytes.n);
         PUT(x, " of ");
@@ -172,7 +175,14 @@ static void body_shown(struct exchange *x, const struct view *v)
         show_text(out, t->id);
         PUT(x, "/whole\">Read all of it</a></p>\n");
     }
+    page_pictures(x, v);
     page_values(x, &v->r);
+    if (v->r.is_picture) {
+        PUT(x, "<details><summary>Its first bytes</summary>\n");
+        pre(x, "Picture in hexadecimal", span_first(bytes, PICTURE_HEX), show_hex);
+        PUT(x, "</details>\n");
+        return;
+    }
     warn_of(x, bytes);
     page_body_text(x, bytes);
 }

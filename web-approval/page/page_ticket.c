@@ -1,10 +1,12 @@
 /* One ticket: what it is, who asks, why it was held, the request, the decision. */
 #include <unistd.h>
 
+#include "common/memfd.h"
 #include "policy/policy.h"
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/image.h"
 #include "web-approval/people/people.h"
+#include "web-approval/pictures/pictures.h"
 #include "web-approval/route.h"
 
 /* What goes out with it, in a few words. */
@@ -17,6 +19,10 @@ static void sends(struct exchange *x, const struct view *v)
         show_own(&x->out, v->r.kind);
         PUT(x, " with ");
         show_count(&x->out, v->r.values, "value");
+        PUT(x, ", ");
+    }
+    if (v->r.npictures) {
+        show_count(&x->out, v->r.npictures, "picture");
         PUT(x, ", ");
     }
     show_size(&x->out, v->t.body_size);
@@ -262,16 +268,23 @@ bool page_take_body(struct exchange *x, struct frame *f, struct view *v)
         struct span bytes = page_body_bytes(x, &b, PAGE_BODY_WHOLE);
         v->bytes = b.fd < 0 ? arena_copy(&x->arena, bytes) : bytes;
         v->there = v->bytes.n == bytes.n && (v->bytes.n == b.size || v->bytes.n == PAGE_BODY_WHOLE);
+        if (b.fd >= 0 && b.size > PAGE_BODY_WHOLE && x->mapped.p == NULL && memfd_map(b.fd, b.size, &x->mapped) == 0)
+            v->all = x->mapped;
         if (b.fd >= 0)
             close(b.fd);
     }
     return v->there;
 }
 
+static void looked(struct exchange *x, struct view *v)
+{
+    page_beside_find(x, v, whole_ticket);
+}
+
 static void body_came(struct exchange *x, struct frame *f)
 {
     (void)page_take_body(x, f, x->step);
-    page_beside_find(x, x->step, whole_ticket);
+    pictures_see(x, x->step, PICTURES_ALL, looked);
 }
 
 /* Read the row, then ask for the body if there is one. */
@@ -298,17 +311,11 @@ void page_ticket(struct exchange *x)
     with_body(x, body_came);
 }
 
-static void whole_came(struct exchange *x, struct frame *f)
+static void whole_body(struct exchange *x, struct view *v)
 {
-    struct view *v = x->step;
     const struct ticket *t = &v->t;
     struct arena a;
 
-    if (!page_take_body(x, f, v) || t->body_size == 0) {
-        page_problem(x, 410, "Not to be had",
-                     "The body of this request is no longer kept, or the ledger does not answer.");
-        return;
-    }
     arena_init(&a, READING_ARENA);
     page_read(x, v, &a);
     page_begin(x, 200, "ticket", "A whole body");
@@ -318,13 +325,15 @@ static void whole_came(struct exchange *x, struct frame *f)
     PUT(x, "<section aria-labelledby=\"all\">\n<h2 id=\"all\">The whole body</h2>\n<p class=\"meta\">");
     show_size(&x->out, t->body_size);
     PUT(x, "</p>\n");
-    if (v->bytes.n < t->body_size) {
+    if (v->bytes.n < t->body_size && !v->r.is_picture) {
         PUT(x, "<p class=\"note\">It is too long for a page: the first ");
         show_size(&x->out, v->bytes.n);
         PUT(x, " stand here. Download the rest before you decide.</p>\n");
     }
+    page_pictures(x, v);
     page_values(x, &v->r);
-    page_body_text(x, v->r.opened ? v->r.text : v->bytes);
+    if (!v->r.is_picture)
+        page_body_text(x, v->r.opened ? v->r.text : v->bytes);
     PUT(x, "<p><a class=\"quiet\" download href=\"/tickets/");
     show_text(&x->out, t->id);
     PUT(x, "/body\">Download the exact bytes</a></p>\n</section>\n</div>\n");
@@ -332,6 +341,37 @@ static void whole_came(struct exchange *x, struct frame *f)
     PUT(x, "</div>\n");
     page_end(x);
     arena_free(&a);
+}
+
+static void whole_came(struct exchange *x, struct frame *f)
+{
+    struct view *v = x->step;
+
+    if (page_take_body(x, f, v) && v->t.body_size > 0)
+        pictures_see(x, v, PICTURES_ALL, whole_body);
+    else
+        page_problem(x, 410, "Not to be had",
+                     "The body of this request is no longer kept, or the ledger does not answer.");
+}
+
+/* One of its pictures, by its number there. */
+static void picture_came(struct exchange *x, struct frame *f)
+{
+    struct view *v = x->step;
+    struct span which;
+    uint64_t n;
+
+    if (query_field(x, "n", &which) != 0)
+        return;
+    if (page_take_body(x, f, v) && span_u64(which, READING_PICTURES - 1, &n) == 0)
+        pictures_see(x, v, (size_t)n, pictures_give);
+    else
+        page_problem(x, 404, "Not found", "There is no such picture, or its request is no longer kept.");
+}
+
+void page_picture(struct exchange *x)
+{
+    with_body(x, picture_came);
 }
 
 void page_ticket_whole(struct exchange *x)

@@ -94,16 +94,26 @@ static void json_read(struct reading *r)
         not_as_said(r);
 }
 
+struct span body_all(const struct reading *r)
+{
+    return r->asked->cut ? r->asked->all : r->text;
+}
+
+/* Of a type whose first bytes are known, others are no such picture; of another type nobody here knows. */
 static void picture_read(struct reading *r)
 {
+    static const char *const known[] = {"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"};
     const char *is = bytes_are(r->text);
+    bool picture = is && span_starts(span_str(is), SPAN("a picture")), is_known = false;
 
-    if (type_ends(r->type, SPAN("svg+xml")) ? !visible_is_text(r->text)
-                                            : !is || !span_starts(span_str(is), SPAN("a picture")))
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        is_known |= span_ieq(r->type, span_str(known[i]));
+    if (!picture && (is_known || is || (visible_is_text(r->text) && !type_ends(r->type, SPAN("svg+xml"))))) {
         not_as_said(r);
-    else
-        flag_add(r, "A picture, which this page does not show: what it says is seen in the download alone", SPAN_NONE,
-                 r->type);
+        return;
+    }
+    r->is_picture = true;
+    picture_add(r, SPAN_NONE, r->type, body_all(r));
 }
 
 /* By its type it is neither JSON, a form nor a picture. */
@@ -141,6 +151,15 @@ void body_read(struct reading *r)
     charset_look(r, value);
     if (!coding_open(r))
         return;
+    bool picture = picture_said(r->type) || (r->type.n == 0 && picture_begins(r->text)) ||
+                   (span_ieq(r->type, SPAN("application/octet-stream")) && picture_begins(r->text));
+    if (picture) {
+        picture_read(r);
+        return;
+    }
+    bool files = type_begins(r->type, SPAN("multipart/form-data"));
+    if (type_begins(r->type, SPAN("multipart/")) && (r->asked->cut || !files))
+        multipart_pictures(r, value, files);
     if (r->asked->cut) {
         flag_add(r, "The body is longer than is taken apart here: read all of it", SPAN_NONE, SPAN_NONE);
         return;
@@ -150,10 +169,8 @@ void body_read(struct reading *r)
                 type_ends(r->type, SPAN("yaml")) || type_ends(r->type, SPAN("javascript"));
     if (span_ieq(r->type, SPAN("application/json")) || type_ends(r->type, SPAN("+json"))) {
         json_read(r);
-    } else if (type_begins(r->type, SPAN("multipart/form-data"))) {
+    } else if (files) {
         multipart_read(r, value);
-    } else if (type_begins(r->type, SPAN("image/"))) {
-        picture_read(r);
     } else if ((form || text) && !visible_is_text(r->text)) {
         not_as_said(r);
     } else {

@@ -199,17 +199,48 @@ static void file_look(struct reading *r, const struct part *p)
 {
     struct span other = p->other.p ? other_name(r, p) : SPAN_NONE, file = p->file.p ? p->file : other;
     const char *is = bytes_are(p->content);
-    bool picture = span_ieq(span_first(p->type, 6), SPAN("image/"));
+    bool picture = picture_said(p->type);
 
     if (p->file.p && p->other.p)
         flag_add(r, "A file with two names: servers differ in which one counts", p->file, p->other);
     file_name_look(r, p, file);
     if (p->file.p && p->other.p)
         file_name_look(r, p, other);
-    if (picture && !span_starts(p->type, SPAN("image/svg")) && !(is && span_starts(span_str(is), SPAN("a picture"))))
+    if (picture && (is ? !span_starts(span_str(is), SPAN("a picture"))
+                       : visible_is_text(p->content) && !span_starts(p->type, SPAN("image/svg"))))
         flag_block(r, "A file is not what its type says, a picture", p->name, is ? span_str(is) : p->type);
     struct span words = arena_printf(r->arena, "a file of %zu bytes: ", p->content.n);
     value_add(r, p->name, words.p ? arena_join(r->arena, words, file) : file, VALUE_WORD);
+}
+
+static void part_picture(struct reading *r, const struct part *p)
+{
+    struct span type = span_trim(span_first(p->type, span_index(p->type, ';')));
+
+    if (picture_said(type) || picture_begins(p->content))
+        picture_add(r, p->name, type, p->content);
+}
+
+void multipart_pictures(struct reading *r, struct span type, bool form)
+{
+    enum multipart_next next = MULTIPART_BAD;
+    struct multipart_type t;
+    size_t parts = 0;
+    struct span s;
+
+    if (multipart_type(type, &t) == 0) {
+        struct multipart m = {.boundary = t.boundary, .rest = body_all(r)};
+        while ((next = multipart_next(&m, &s)) == MULTIPART_PART && parts++ < PARTS_MAX) {
+            struct part p = part_of(s);
+            if (form && !p.good) {
+                next = MULTIPART_BAD;
+                break;
+            }
+            part_picture(r, &p);
+        }
+    }
+    if (next != MULTIPART_END)
+        flag_block(r, "The body cannot be taken apart as its type says", SPAN("Content-Type"), type);
 }
 
 void multipart_read(struct reading *r, struct span type)
@@ -234,6 +265,7 @@ void multipart_read(struct reading *r, struct span type)
             if (!file || !span_ends(p.name, SPAN("[]")))
                 once(r, &seen, p.name, file ? p.file : p.content);
             text_look(r, p.name, p.name);
+            part_picture(r, &p);
             if (file)
                 file_look(r, &p);
             else

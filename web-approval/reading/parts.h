@@ -25,6 +25,12 @@ void url_look(struct reading *r, struct span name, struct span s);
 bool text_deletes(struct span s);
 /* What bytes are by how they begin: "gzip", "a picture (PNG)"; NULL: not known. */
 const char *bytes_are(struct span s);
+/* Does it begin as a picture of a format that a viewer draws? */
+bool picture_begins(struct span s);
+/* Is a picture said to be there, by a media type? */
+bool picture_said(struct span type);
+/* For a viewer. One too many, or one of which only a part is here, is blocked. */
+void picture_add(struct reading *r, struct span name, struct span type, struct span bytes);
 /* May a reader take it for this JSON object or array? NULL: it is none. *twice: a name stands twice in an object. */
 const struct json *text_json(struct reading *r, struct span text, enum json_fault *why);
 
@@ -36,5 +42,9 @@ void tree_read(struct reading *r, const struct json *j);
 void form_read(struct reading *r, struct span s, bool body);
 /* With its content type. */
 void multipart_read(struct reading *r, struct span type);
+/* The pictures in it alone, of one that is too long to be taken apart, or no form. */
+void multipart_pictures(struct reading *r, struct span type, bool form);
+/* The body, also where it is cut; empty: no more than its beginning is here. */
+struct span body_all(const struct reading *r);
 
 #endif

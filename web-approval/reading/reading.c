@@ -34,6 +34,11 @@ void reading_flag(struct reading *r, const char *words, struct span name, struct
     flag_add(r, words, name, value);
 }
 
+void reading_block(struct reading *r, const char *words, struct span name, struct span value)
+{
+    flag_block(r, words, name, value);
+}
+
 static bool has_word(struct span s, const char *const *words, size_t n)
 {
     for (size_t w = 0; w < n; w++) {
@@ -141,7 +146,8 @@ void reading_make(const struct asked *q, struct arena *a, struct reading *r)
     facts(r);
     if (q->body.n)
         body_read(r);
-    r->whole = q->body.n == 0 || (r->kind && !r->together && !r->files && r->nsaid == r->values && !r->blocks);
+    r->whole = q->body.n == 0 ||
+               (r->kind && !r->together && !r->files && r->npictures == 0 && r->nsaid == r->values && !r->blocks);
     reason(r);
     if (a->used + READING_REST > a->max) /* what it could not take apart nobody looked at */
         flag_block(r, "The request has more in it than is taken apart here", SPAN_NONE, SPAN_NONE);

@@ -14,6 +14,7 @@ enum {
     READING_ROWS = 400,           /* values of a body in a list */
     READING_OPENED = 1024 * 1024, /* of a coded body, once it is opened */
     READING_LONG = 4096,          /* a value that pushes others out of sight */
+    READING_PICTURES = 8,         /* of one request; one with more has no yes */
     READING_ARENA = 24 * 1024 * 1024,
     READING_REST = 3 * 1024 * 1024, /* an arena with less left has refused somebody */
 };
@@ -34,6 +35,12 @@ struct said {
     uint32_t hash; /* of name */
 };
 
+/* Bytes that are a picture, by what is said of them or by how they begin. Nothing here reads it: it is for a viewer.
+ */
+struct picture {
+    struct span name, type, bytes; /* where it stands; as it was said to be, or empty */
+};
+
 /* All of it borrowed, for as long as what was made of it is used. */
 struct asked {
     struct span method, host, path, query, effect, reason;
@@ -41,6 +48,7 @@ struct asked {
     const struct json *facts;  /* [{"label": ..., "value": ...}, ...] */
     struct span body;          /* as far as it is there */
     bool cut;                  /* there is more of it */
+    struct span all;           /* of a cut one, all of it: for the pictures in it; or empty */
     const struct span *known;  /* hosts that are no strangers: those that credentials go to */
     size_t nknown;
 };
@@ -60,10 +68,15 @@ struct reading {
     bool together;                  /* elements of lists are told together */
     bool files;                     /* there are files in it, of which no more is told than their size and name */
     bool whole;                     /* all that the body says is told: who compares that compares all of it */
+    bool is_picture;                /* the body itself is picture[0] */
+    struct picture picture[READING_PICTURES];
+    size_t npictures;
 };
 
 /* One more, that was found elsewhere. words: as those of a flag, told apart by their address. */
 void reading_flag(struct reading *r, const char *words, struct span name, struct span value);
+/* The same of what cannot be shown: the page offers no yes. */
+void reading_block(struct reading *r, const char *words, struct span name, struct span value);
 void reading_make(const struct asked *q, struct arena *a, struct reading *r);
 
 /* beside.c. What differs between a request and another that was approved, or from all that wait beside it. */

@@ -93,14 +93,38 @@ const char *bytes_are(struct span s)
                  {SPAN("\x89PNG\r\n\x1a\n"), "a picture (PNG)"},
                  {SPAN("\xff\xd8\xff"), "a picture (JPEG)"},
                  {SPAN("GIF8"), "a picture (GIF)"},
-                 {SPAN("RIFF"), "a picture (WebP) or a sound"},
                  {SPAN("BM"), "a picture (BMP)"},
                  {SPAN("%PDF-"), "a document (PDF)"}};
 
+    if (span_starts(s, SPAN("RIFF")))
+        return span_starts(span_from(s, 8), SPAN("WEBP")) ? "a picture (WebP)" : "a sound or a film (RIFF)";
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (span_starts(s, known[i].magic))
             return known[i].is;
     return NULL;
+}
+
+/* Two letters, as of a BMP, may stand at a beginning by chance. */
+bool picture_begins(struct span s)
+{
+    const char *is = bytes_are(s);
+
+    return is && span_starts(span_str(is), SPAN("a picture")) && !span_starts(s, SPAN("BM"));
+}
+
+bool picture_said(struct span type)
+{
+    return span_ieq(span_first(type, 6), SPAN("image/"));
+}
+
+void picture_add(struct reading *r, struct span name, struct span type, struct span bytes)
+{
+    if (bytes.n == 0)
+        flag_block(r, "A picture that is longer than is shown here", name, type);
+    else if (r->npictures == READING_PICTURES)
+        flag_block(r, "More pictures than are shown of one request", name, type);
+    else
+        r->picture[r->npictures++] = (struct picture){name, type, bytes};
 }
 
 /* The bytes of base64 in either alphabet, with or without its end and in lines or not; p NULL: it is none. */
@@ -125,10 +149,14 @@ static struct span base64_open(struct arena *a, struct span s)
 /* What base64 hides: a text, or bytes that are known by how they begin. Other bytes it may just be by chance. */
 static struct span encoded(struct reading *r, struct span name, struct span value)
 {
-    struct span bytes = base64_open(r->arena, value);
+    struct span bytes = base64_open(r->arena, value), type = SPAN_NONE;
 
     if (bytes.n == 0)
         return SPAN_NONE;
+    if (span_starts(value, SPAN("data:")))
+        type = span_first(span_from(value, 5), span_index(span_from(value, 5), ';'));
+    if (picture_begins(bytes) || (picture_said(type) && !visible_is_text(bytes)))
+        picture_add(r, name, type, bytes);
     if (visible_is_text(bytes)) {
         flag_add(r, "Base64 inside a value. Opened, it is", name, bytes);
         text_look(r, name, bytes);
