@@ -5,7 +5,7 @@
 
 #include "web-approval/viewer/view.h"
 
-enum { CHUNK_MAX = 1024 * 1024, CHUNKS_MAX = 1000 };
+enum { CHUNK_MAX = 1024 * 1024, CHUNKS_MAX = 1000, GAMMA_LEAST = 20000, GAMMA_MOST = 250000 /* of 100000 */ };
 
 /* Everything lives here, not in variables of a function that an error jumps back to. */
 struct png_in {
@@ -40,10 +40,13 @@ static uint32_t be32(struct span s)
     return (uint32_t)s.p[0] << 24 | (uint32_t)s.p[1] << 16 | (uint32_t)s.p[2] << 8 | s.p[3];
 }
 
-/* An animation says so before its first picture (acTL), and libpng shows that one alone. */
-static uint32_t frames_of(struct span s)
+/* What stands before its pixels: an animation says so (acTL), of which libpng shows the first picture alone; and with
+ * a gamma that is far from any screen's (gAMA), one picture is seen by programs that go by it and another by others.
+ * False: that it has. */
+static bool head_look(struct span s, uint32_t *frames)
 {
     size_t chunks = 0;
+    bool plain = true;
 
     for (s = span_from(s, 8); s.n >= 12 && chunks < CHUNKS_MAX; chunks++) {
         uint32_t n = be32(s);
@@ -51,12 +54,14 @@ static uint32_t frames_of(struct span s)
         if (span_eq(name, SPAN("IDAT")))
             break;
         if (span_eq(name, SPAN("acTL")) && n >= 4) {
-            uint32_t frames = be32(span_from(s, 8));
-            return frames == 0 ? 1 : frames < VIEW_FRAMES_MAX ? frames : VIEW_FRAMES_MAX;
+            *frames = be32(span_from(s, 8));
+            *frames = *frames == 0 ? 1 : *frames < VIEW_FRAMES_MAX ? *frames : VIEW_FRAMES_MAX;
         }
+        if (span_eq(name, SPAN("gAMA")) && n >= 4)
+            plain &= be32(span_from(s, 8)) >= GAMMA_LEAST && be32(span_from(s, 8)) <= GAMMA_MOST;
         s = span_from(s, (size_t)n + 12);
     }
-    return 1;
+    return plain;
 }
 
 /* What is beside its pixels is not read at all: profiles, texts, times. */
@@ -113,9 +118,9 @@ bool view_png(struct span s, struct raster *r, struct viewed *v)
 
     in = (struct png_in){.rest = s};
     good = false;
-    v->frames = frames_of(s);
-    if (is_large(s, v)) {
-        v->end = VIEW_LARGE;
+    bool plain = head_look(s, &v->frames);
+    if (is_large(s, v) || !plain) {
+        v->end = plain ? VIEW_LARGE : VIEW_DAMAGED;
         return false;
     }
     in.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, fault, warning);

@@ -90,6 +90,24 @@ static bool near(const uint8_t *p, const uint8_t *want, unsigned by)
     return true;
 }
 
+static void be(uint8_t *p, uint32_t v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = (uint8_t)(v >> 8 * (n - 1 - i));
+}
+
+static uint32_t crc_of(const uint8_t *p, size_t n)
+{
+    uint32_t crc = ~0u;
+
+    for (size_t i = 0; i < n; i++) {
+        crc ^= p[i];
+        for (unsigned bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    }
+    return ~crc;
+}
+
 static void each_format_is_shown(void **state)
 {
     struct drawn d = {40, 20, {200, 30, 30, 255}, {10, 40, 220, 255}, 1, false};
@@ -144,6 +162,30 @@ static void how_many_follow_is_said(void **state)
     dynbuf_free(&b);
 }
 
+/* One picture to programs that go by its gamma, and another to those that do not. */
+static void two_pictures_by_gamma(void **state)
+{
+    static const struct {
+        uint32_t gamma;
+        enum view_end end;
+    } rows[] = {{45455, VIEW_SHOWN}, {100000, VIEW_SHOWN}, {2000, VIEW_DAMAGED}, {10000000, VIEW_DAMAGED}};
+    struct dynbuf b;
+
+    (void)drawn(0, &(struct drawn){8, 8, {9, 9, 9, 255}, {99, 99, 99, 255}, 1, false});
+    dynbuf_init(&b, MOST);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint8_t gama[16] = {0, 0, 0, 4, 'g', 'A', 'M', 'A'};
+        be(gama + 8, rows[i].gamma, 4);
+        be(gama + 12, crc_of(gama + 4, 8), 4);
+        dynbuf_reset(&b);
+        (void)dynbuf_add(&b, span_first(dynbuf_span(&in), 33));
+        (void)dynbuf_add(&b, span_of(gama, sizeof gama));
+        (void)dynbuf_add(&b, span_from(dynbuf_span(&in), 33));
+        assert_int_equal(seen(dynbuf_span(&b)).end, rows[i].end);
+    }
+    dynbuf_free(&b);
+}
+
 static void what_follows_is_counted(void **state)
 {
     const struct drawn d = {8, 8, {9, 9, 9, 255}, {99, 99, 99, 255}, 1, false};
@@ -183,12 +225,6 @@ static void cut_or_changed_anywhere(void **state)
     dynbuf_free(&whole);
 }
 
-static void be(uint8_t *p, uint32_t v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        p[i] = (uint8_t)(v >> 8 * (n - 1 - i));
-}
-
 /* The sides that a head says, put into a small picture; of PNG the sum of the head is made anew. */
 static void head_says(size_t kind, uint32_t w, uint32_t h)
 {
@@ -199,11 +235,7 @@ static void head_says(size_t kind, uint32_t w, uint32_t h)
     case VIEW_PNG:
         be(p + 16, w, 4);
         be(p + 20, h, 4);
-        uint32_t crc = ~0u;
-        for (size_t i = 12; i < 29; i++)
-            for (unsigned bit = crc ^= p[i], n = bit & 0; n < 8; n++)
-                crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
-        be(p + 29, ~crc, 4);
+        be(p + 29, crc_of(p + 12, 17), 4);
         break;
     case VIEW_JPEG:
         while (p[sof + 1] != 0xc0)
@@ -316,7 +348,7 @@ int main(void)
         cmocka_unit_test(how_many_follow_is_said),     cmocka_unit_test(what_follows_is_counted),
         cmocka_unit_test(cut_or_changed_anywhere),     cmocka_unit_test(too_large),
         cmocka_unit_test(large_ones_are_made_smaller), cmocka_unit_test(other_kinds_are_named),
-        cmocka_unit_test(what_it_may_not_say),
+        cmocka_unit_test(what_it_may_not_say),         cmocka_unit_test(two_pictures_by_gamma),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
