@@ -69,5 +69,10 @@ int main(void)
     if (v.end == VIEW_SHOWN && !put(f.fd[1], dynbuf_span(&png)))
         v = (struct viewed){.end = VIEW_FAILED};
     viewed_put(&answer, &v);
-    return role_job_answer(M_VIEWED, f.id, &answer) ? 0 : 1;
+    bool told = role_job_answer(M_VIEWED, f.id, &answer);
+    memfd_unmap(&picture);
+    dynbuf_free(&answer);
+    dynbuf_free(&png);
+    dynbuf_free(&order);
+    return told ? 0 : 1;
 }
