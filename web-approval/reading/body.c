@@ -151,9 +151,14 @@ void body_read(struct reading *r)
     charset_look(r, value);
     if (!coding_open(r))
         return;
-    bool picture = picture_said(r->type) || (r->type.n == 0 && picture_begins(r->text)) ||
-                   (span_ieq(r->type, SPAN("application/octet-stream")) && picture_begins(r->text));
-    if (picture) {
+    bool json = span_ieq(r->type, SPAN("application/json")) || type_ends(r->type, SPAN("+json"));
+    bool form = span_ieq(r->type, SPAN("application/x-www-form-urlencoded"));
+    bool text = type_begins(r->type, SPAN("text/")) || type_ends(r->type, SPAN("xml")) ||
+                type_ends(r->type, SPAN("yaml")) || type_ends(r->type, SPAN("javascript"));
+    /* Of a type that says nothing of what it is (none, application/octet-stream, a store's own) the bytes say it;
+     * what says that it is text, and begins so, is not what it says. */
+    bool other = !json && !form && !text && !type_begins(r->type, SPAN("multipart/"));
+    if (picture_said(r->type) || (other && picture_begins(r->text))) {
         picture_read(r);
         return;
     }
@@ -164,10 +169,7 @@ void body_read(struct reading *r)
         flag_add(r, "The body is longer than is taken apart here: read all of it", SPAN_NONE, SPAN_NONE);
         return;
     }
-    bool form = span_ieq(r->type, SPAN("application/x-www-form-urlencoded"));
-    bool text = type_begins(r->type, SPAN("text/")) || type_ends(r->type, SPAN("xml")) ||
-                type_ends(r->type, SPAN("yaml")) || type_ends(r->type, SPAN("javascript"));
-    if (span_ieq(r->type, SPAN("application/json")) || type_ends(r->type, SPAN("+json"))) {
+    if (json) {
         json_read(r);
     } else if (files) {
         multipart_read(r, value);

@@ -128,11 +128,17 @@ void picture_add(struct reading *r, struct span name, struct span type, struct s
 }
 
 /* The bytes of base64 in either alphabet, with or without its end and in lines or not; p NULL: it is none. */
+static bool is_data(struct span s)
+{
+    return span_ieq(span_first(s, 5), SPAN("data:"));
+}
+
 static struct span base64_open(struct arena *a, struct span s)
 {
     size_t comma = span_index(s, ','), n = 0, got = 0;
 
-    if (span_starts(s, SPAN("data:")) && span_ends(span_first(s, comma), SPAN(";base64")))
+    struct span said = span_first(s, comma); /* both words in any case (RFC 2397, RFC 3986, 3.1) */
+    if (is_data(s) && said.n >= 7 && span_ieq(span_from(said, said.n - 7), SPAN(";base64")))
         s = span_from(s, comma + 1);
     uint8_t *text = s.n >= BASE64_MIN ? arena_alloc(a, s.n + 4) : NULL;
     uint8_t *out = text ? arena_alloc(a, s.n + 4) : NULL;
@@ -153,7 +159,7 @@ static struct span encoded(struct reading *r, struct span name, struct span valu
 
     if (bytes.n == 0)
         return SPAN_NONE;
-    if (span_starts(value, SPAN("data:")))
+    if (is_data(value))
         type = span_first(span_from(value, 5), span_index(span_from(value, 5), ';'));
     if (picture_begins(bytes) || (picture_said(type) && !visible_is_text(bytes)))
         picture_add(r, name, type, bytes);

@@ -40,28 +40,28 @@ static uint32_t be32(struct span s)
     return (uint32_t)s.p[0] << 24 | (uint32_t)s.p[1] << 16 | (uint32_t)s.p[2] << 8 | s.p[3];
 }
 
-/* What stands before its pixels: an animation says so (acTL), of which libpng shows the first picture alone; and with
- * a gamma that is far from any screen's (gAMA), one picture is seen by programs that go by it and another by others.
- * False: that it has. */
+/* What stands before its pixels: an animation says so (acTL), of which libpng shows the picture alone that programs
+ * show which know of none, be it of one frame; and with a gamma that is far from any screen's (gAMA), one picture is
+ * seen by programs that go by it and another by others. False: that it has, or so much stands there that it is not
+ * looked through. */
 static bool head_look(struct span s, uint32_t *frames)
 {
     size_t chunks = 0;
-    bool plain = true;
+    bool plain = true, seen = false;
 
-    for (s = span_from(s, 8); s.n >= 12 && chunks < CHUNKS_MAX; chunks++) {
+    for (s = span_from(s, 8); !seen && s.n >= 12 && chunks < CHUNKS_MAX; chunks++) {
         uint32_t n = be32(s);
         struct span name = span_first(span_from(s, 4), 4);
-        if (span_eq(name, SPAN("IDAT")))
-            break;
-        if (span_eq(name, SPAN("acTL")) && n >= 4) {
-            *frames = be32(span_from(s, 8));
-            *frames = *frames == 0 ? 1 : *frames < VIEW_FRAMES_MAX ? *frames : VIEW_FRAMES_MAX;
+        seen = span_eq(name, SPAN("IDAT"));
+        if (span_eq(name, SPAN("acTL"))) {
+            *frames = n >= 4 ? be32(span_from(s, 8)) : 0;
+            *frames = *frames < 2 ? 2 : *frames < VIEW_FRAMES_MAX ? *frames : VIEW_FRAMES_MAX;
         }
         if (span_eq(name, SPAN("gAMA")) && n >= 4)
             plain &= be32(span_from(s, 8)) >= GAMMA_LEAST && be32(span_from(s, 8)) <= GAMMA_MOST;
         s = span_from(s, (size_t)n + 12);
     }
-    return plain;
+    return plain && seen;
 }
 
 /* What is beside its pixels is not read at all: profiles, texts, times. */

@@ -7,7 +7,9 @@
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
 
-enum { JOB_USERS = 60 /* above the roles': a program that runs for us is no role's user */, VIEWS_MAX = 4 };
+enum { JOB_USERS = 60 /* above the roles': a program that runs for us is no role's user */ };
+/* Twice what the desk has at work at once: one that it has ended may not be gone yet when it asks for the next. */
+enum { VIEWS_MAX = 6 };
 
 static const struct {
     const char *name;

@@ -141,6 +141,22 @@ static void what_is_clear_is_said(void **state)
     }
 }
 
+/* The PNG of in, with so many times what behind the 33 bytes of its head. */
+static struct viewed with_chunks(struct span what, size_t times)
+{
+    struct dynbuf b;
+    struct viewed v;
+
+    dynbuf_init(&b, MOST);
+    (void)dynbuf_add(&b, span_first(dynbuf_span(&in), 33));
+    while (times-- > 0)
+        (void)dynbuf_add(&b, what);
+    (void)dynbuf_add(&b, span_from(dynbuf_span(&in), 33));
+    v = seen(dynbuf_span(&b));
+    dynbuf_free(&b);
+    return v;
+}
+
 static void how_many_follow_is_said(void **state)
 {
     struct drawn d = {8, 8, {255, 0, 0, 255}, {0, 255, 0, 255}, 3, false};
@@ -151,15 +167,27 @@ static void how_many_follow_is_said(void **state)
     d.pictures = 1;
     (void)drawn(0, &d);
     /* an APNG says it in a chunk before its pixels, which is behind the 33 bytes of its head */
-    static const uint8_t actl[] = {0, 0, 0, 8, 'a', 'c', 'T', 'L', 0, 0, 0, 5, 0, 0, 0, 0, 0xbe, 0xa6, 0x7c, 0x10};
-    struct dynbuf b;
-    dynbuf_init(&b, MOST);
-    (void)dynbuf_add(&b, span_first(dynbuf_span(&in), 33));
-    (void)dynbuf_add(&b, span_of(actl, sizeof actl));
-    (void)dynbuf_add(&b, span_from(dynbuf_span(&in), 33));
-    v = seen(dynbuf_span(&b));
-    assert_int_equal(v.frames, 5);
-    dynbuf_free(&b);
+    uint8_t actl[20] = {0, 0, 0, 8, 'a', 'c', 'T', 'L', 0, 0, 0, 5};
+    be(actl + 16, crc_of(actl + 4, 12), 4);
+    v = with_chunks(span_of(actl, sizeof actl), 1);
+    assert_true(v.end == VIEW_SHOWN && v.frames == 5);
+    actl[11] = 1; /* its one frame need not be what is shown as if there were none */
+    be(actl + 16, crc_of(actl + 4, 12), 4);
+    v = with_chunks(span_of(actl, sizeof actl), 1);
+    assert_true(v.end == VIEW_SHOWN && v.frames == 2);
+}
+
+/* What says that it moves, or its gamma, could stand behind more than is looked through. */
+static void much_before_its_pixels(void **state)
+{
+    static const uint8_t none[] = {0, 0, 0, 0, 'n', 'o', 'N', 'e', 0, 0, 0, 0};
+    uint8_t chunk[12];
+
+    (void)drawn(0, &(struct drawn){8, 8, {9, 9, 9, 255}, {99, 99, 99, 255}, 1, false});
+    memcpy(chunk, none, sizeof chunk);
+    be(chunk + 8, crc_of(chunk + 4, 4), 4);
+    assert_int_equal(with_chunks(span_of(chunk, sizeof chunk), 10).end, VIEW_SHOWN);
+    assert_int_equal(with_chunks(span_of(chunk, sizeof chunk), 1100).end, VIEW_DAMAGED);
 }
 
 /* One picture to programs that go by its gamma, and another to those that do not. */
@@ -169,21 +197,14 @@ static void two_pictures_by_gamma(void **state)
         uint32_t gamma;
         enum view_end end;
     } rows[] = {{45455, VIEW_SHOWN}, {100000, VIEW_SHOWN}, {2000, VIEW_DAMAGED}, {10000000, VIEW_DAMAGED}};
-    struct dynbuf b;
 
     (void)drawn(0, &(struct drawn){8, 8, {9, 9, 9, 255}, {99, 99, 99, 255}, 1, false});
-    dynbuf_init(&b, MOST);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint8_t gama[16] = {0, 0, 0, 4, 'g', 'A', 'M', 'A'};
         be(gama + 8, rows[i].gamma, 4);
         be(gama + 12, crc_of(gama + 4, 8), 4);
-        dynbuf_reset(&b);
-        (void)dynbuf_add(&b, span_first(dynbuf_span(&in), 33));
-        (void)dynbuf_add(&b, span_of(gama, sizeof gama));
-        (void)dynbuf_add(&b, span_from(dynbuf_span(&in), 33));
-        assert_int_equal(seen(dynbuf_span(&b)).end, rows[i].end);
+        assert_int_equal(with_chunks(span_of(gama, sizeof gama), 1).end, rows[i].end);
     }
-    dynbuf_free(&b);
 }
 
 static void what_follows_is_counted(void **state)
@@ -344,11 +365,17 @@ static void what_it_may_not_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_format_is_shown),        cmocka_unit_test(what_is_clear_is_said),
-        cmocka_unit_test(how_many_follow_is_said),     cmocka_unit_test(what_follows_is_counted),
-        cmocka_unit_test(cut_or_changed_anywhere),     cmocka_unit_test(too_large),
-        cmocka_unit_test(large_ones_are_made_smaller), cmocka_unit_test(other_kinds_are_named),
-        cmocka_unit_test(what_it_may_not_say),         cmocka_unit_test(two_pictures_by_gamma),
+        cmocka_unit_test(each_format_is_shown),
+        cmocka_unit_test(what_is_clear_is_said),
+        cmocka_unit_test(how_many_follow_is_said),
+        cmocka_unit_test(much_before_its_pixels),
+        cmocka_unit_test(what_follows_is_counted),
+        cmocka_unit_test(cut_or_changed_anywhere),
+        cmocka_unit_test(too_large),
+        cmocka_unit_test(large_ones_are_made_smaller),
+        cmocka_unit_test(other_kinds_are_named),
+        cmocka_unit_test(what_it_may_not_say),
+        cmocka_unit_test(two_pictures_by_gamma),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
