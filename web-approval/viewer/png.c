@@ -118,9 +118,9 @@ bool view_png(struct span s, struct raster *r, struct viewed *v)
 
     in = (struct png_in){.rest = s};
     good = false;
-    bool plain = head_look(s, &v->frames);
-    if (is_large(s, v) || !plain) {
-        v->end = plain ? VIEW_LARGE : VIEW_DAMAGED;
+    bool plain = head_look(s, &v->frames), large = is_large(s, v);
+    if (large || !plain) {
+        v->end = large ? VIEW_LARGE : VIEW_DAMAGED;
         return false;
     }
     in.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, fault, warning);
