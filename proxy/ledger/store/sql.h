@@ -4,7 +4,7 @@
 #define PROXY_LEDGER_STORE_SQL_H
 
 #include "proxy/ledger/store/gates/sql_gates.h"
-#include "proxy/ledger/store/askers/sql_later.h"
+#include "proxy/ledger/store/askers/sql_askers.h"
 #include "proxy/ledger/store/people/sql_people.h"
 #include "proxy/ledger/store/runs/sql_runs.h"
 
@@ -49,13 +49,7 @@
     X(TICKET_END, "UPDATE ticket SET state=?2,ended_ms=?3,status=?4,bytes_out=?5,bytes_in=?6,delivered=?7" \
         " WHERE id=?1 AND boot=?8 AND xid=?9 AND state IN ('executing','unknown')") \
     X(TICKET_TAKEN, "UPDATE ticket SET delivered=1 WHERE id=?1 AND delivered=0") \
-    X(ASKER_WAITS, "INSERT INTO asker(ticket,waits,since_ms,until_ms) SELECT id,1,?2,?3 FROM ticket WHERE id=?1" \
-        " AND state IN ('pending','approved') ON CONFLICT(ticket) DO UPDATE SET" \
-        " since_ms=CASE waits WHEN 1 THEN since_ms ELSE ?2 END,until_ms=max(until_ms,?3),waits=1") \
-    X(ASKER_GONE, "UPDATE asker SET waits=0,since_ms=?2,until_ms=0 WHERE ticket=?1 AND waits=1") \
-    X(ASKERS_GONE, "UPDATE asker SET waits=0,since_ms=?1,until_ms=0 WHERE waits=1") \
-    X(ASKER_OVER, "DELETE FROM asker WHERE ticket=?1") \
-    SQL_LATER(X) \
+    SQL_ASKERS(X) \
     X(TICKET_HEAD, "SELECT head FROM ticket WHERE id=?1") \
     X(TICKETS_OVERDUE, "SELECT id FROM ticket WHERE state IN ('pending','approved')" \
         " AND (expires_ms<=?1 OR expires_boot_ms<=?2) LIMIT 256") \

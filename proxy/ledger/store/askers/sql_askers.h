@@ -1,9 +1,15 @@
-/* The statements of later.c, and of what is sent by the gateway itself. */
-#ifndef PROXY_LEDGER_STORE_SQL_LATER_H
-#define PROXY_LEDGER_STORE_SQL_LATER_H
+/* The statements of who waits for a ticket, and of what the gateway sends itself. */
+#ifndef PROXY_LEDGER_STORE_SQL_ASKERS_H
+#define PROXY_LEDGER_STORE_SQL_ASKERS_H
 
 /* clang-format off */
-#define SQL_LATER(X) \
+#define SQL_ASKERS(X) \
+    X(ASKER_WAITS, "INSERT INTO asker(ticket,waits,since_ms,until_ms) SELECT id,1,?2,?3 FROM ticket WHERE id=?1" \
+        " AND state IN ('pending','approved') ON CONFLICT(ticket) DO UPDATE SET" \
+        " since_ms=CASE waits WHEN 1 THEN since_ms ELSE ?2 END,until_ms=max(until_ms,?3),waits=1") \
+    X(ASKER_GONE, "UPDATE asker SET waits=0,since_ms=?2,until_ms=0 WHERE ticket=?1 AND waits=1") \
+    X(ASKERS_GONE, "UPDATE asker SET waits=0,since_ms=?1,until_ms=0 WHERE waits=1") \
+    X(ASKER_OVER, "DELETE FROM asker WHERE ticket=?1") \
     X(LATER_ADD, "INSERT INTO later(ticket,lease,narrowed,tries,told,next_ms) SELECT id,?2,?3,0,0,0 FROM ticket WHERE id=?1" \
         " AND state IN ('pending','approved') ON CONFLICT(ticket) DO NOTHING") \
     X(LATER_OVER, "DELETE FROM later WHERE ticket=?1") \
