@@ -83,7 +83,7 @@ enum msg_type {
     M_INTENT_OVER = 94,    /* Lg>J wire_over: nothing was written or reserved; of none: the store failed */
     M_INTENT_OK = 86,      /* Lg>J bool ok: false, the store cannot keep it; nothing may be sent */
     M_SENT_MARK = 87,      /* J>Lg */
-    M_OUTCOME = 88,        /* J>Lg wire_record, id ticket (none: all zero), u8 outcome, u16 status, u64 out, u64 in, bool delivered, bool kept, bool told: answer when it is written, [wire_answer, u64 size, span inline]. One that is written already changes nothing */
+    M_OUTCOME = 88,        /* J>Lg wire_record, id ticket (none: all zero), u8 outcome, u16 status, u64 out, u64 in, bool delivered, bool kept, bool told: answer when it is written, bool its client left and was told nothing, [wire_answer, u64 size, span inline]. One that is written already changes nothing */
     M_OUTCOME_OK = 98,     /* Lg>J it is written: the judge need not say it again to the next ledger */
     M_AUDIT = 89,          /* J>Lg wire_record: decided without being sent (deny, refusal) */
     M_TICKET_VOID = 90,    /* J>Lg id ticket, span why: the policy of now would not hold this request so: pending or approved -> cancelled */

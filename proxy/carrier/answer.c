@@ -220,6 +220,7 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
     if (h->status == 101 && carry_websocket_verify(x, h) != WALK_NEXT)
         return WALK_FAIL;
     carry_answer(x, ANSWER_HEAD);
+    x->head_ms = loop_now(x->carrier->loop);
     x->status = (uint16_t)h->status;
     x->keep_alive = h->keep_alive && x->sent == SENT_ALL; /* an early answer ends the connection (A48) */
     x->text = is_text(h);
@@ -398,6 +399,14 @@ static enum walk_next take_input(struct exchange *x)
     return WALK_NEXT;
 }
 
+/* What nobody reads and the store alone keeps: no more of it is taken than can be kept, and not for ever. What came
+ * of the write is known by its head. */
+static bool is_enough(const struct exchange *x)
+{
+    return x->front->instance >= XID_LATER && x->answer == ANSWER_HEAD &&
+           (!dynbuf_ok(&x->kept) || loop_now(x->carrier->loop) - x->head_ms > LATER_ANSWER_MS);
+}
+
 enum walk_next step_scrub(struct exchange *x)
 {
     if (x->websocket != NULL && carry_websocket_is_on(x->websocket))
@@ -421,6 +430,8 @@ enum walk_next step_scrub(struct exchange *x)
         dynbuf_reset(&x->ready);
         if (take_input(x) != WALK_NEXT)
             return WALK_FAIL;
+        if (is_enough(x))
+            carry_answer(x, ANSWER_CUT);
     }
     if (x->answer > ANSWER_HEAD && (nobody || x->delivery == DELIVERY_ENDED))
         return x->answer == ANSWER_WHOLE ? WALK_DONE

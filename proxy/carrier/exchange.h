@@ -130,6 +130,7 @@ struct exchange {
     struct rpc_answer rpc;     /* of an answer that goes on with another id */
     struct dynbuf ready, kept; /* kept fails for good where there is too much to keep */
     uint64_t credit, in_bytes, out_bytes;
+    uint64_t head_ms; /* when its head had come */
 
     /* why it ends, if not well */
     const char *code;

@@ -44,18 +44,24 @@ static void forget(struct errand *r)
     free(r);
 }
 
-static void tell(struct fetcher *f, uint64_t id, const char *why)
+static void tell(struct fetcher *f, uint64_t id, bool busy, const char *why)
 {
     struct dynbuf *b = f->keeper != NULL ? chan_begin(f->keeper, M_FETCHED, id) : NULL;
     if (b == NULL)
         return;
-    wire_put_fetched(b, &(struct wire_fetched){.why = span_first(span_str(why), WORDS_MAX)});
+    wire_put_fetched(b, &(struct wire_fetched){.busy = busy, .why = span_first(span_str(why), WORDS_MAX)});
     (void)chan_commit(f->keeper);
 }
 
 static void fail(struct errand *r, const char *why)
 {
-    tell(r->fetcher, r->id, why);
+    tell(r->fetcher, r->id, false, why);
+    forget(r);
+}
+
+static void fail_unbegun(struct errand *r, const char *why)
+{
+    tell(r->fetcher, r->id, true, why);
     forget(r);
 }
 
@@ -116,14 +122,14 @@ out:
     if (fd[1] >= 0)
         close(fd[1]);
     if (bad)
-        fail(r, "its job cannot be started: no descriptors, or no memory");
+        fail_unbegun(r, "its job cannot be started: no descriptors, or no memory");
 }
 
 void fetcher_no_job(struct fetcher *f, uint64_t job)
 {
     for (struct errand *r = f->errands; r != NULL; r = r->next)
         if (r->job == job) {
-            fail(r, "its job cannot be started; is the installation complete?");
+            fail_unbegun(r, "its job cannot be started; is the installation complete?");
             return;
         }
 }
@@ -236,12 +242,12 @@ static void from_keeper(void *arg, struct chan *c, struct frame *frame)
     if (frame->type != M_FETCH || wire_get_fetch(&m, &ask) != 0 || msg_end(&m) != 0) {
         log_error("the keeper said %u, which cannot be read", frame->type);
         if (frame->type == M_FETCH) /* whoever waits for it would wait for ever */
-            tell(f, frame->id, "what it is asked with cannot be read");
+            tell(f, frame->id, false, "what it is asked with cannot be read");
         return;
     }
     struct errand *r = f->nerrands < ERRANDS_MAX ? calloc(1, sizeof(*r)) : NULL;
     if (r == NULL) {
-        tell(f, frame->id, "too many values are being fetched; try again shortly");
+        tell(f, frame->id, true, "too many values are being fetched; try again shortly");
         return;
     }
     *r = (struct errand){.next = f->errands,
@@ -255,7 +261,7 @@ static void from_keeper(void *arg, struct chan *c, struct frame *frame)
     f->errands = r;
     f->nerrands++;
     if (r->asks == NULL || r->timer == NULL) {
-        fail(r, "out of memory");
+        fail_unbegun(r, "out of memory");
         return;
     }
     timer_set(r->timer, ask.timeout_ms + ERRAND_SLACK_MS);

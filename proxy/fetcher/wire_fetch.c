@@ -67,6 +67,7 @@ void wire_put_fetched(struct dynbuf *b, const struct wire_fetched *f)
     msg_put_span(b, f->value);
     msg_put_u64(b, f->lifetime_ms);
     msg_put_span(b, f->keep);
+    msg_put_u8(b, f->busy);
     msg_put_span(b, f->why);
 }
 
@@ -76,6 +77,7 @@ int wire_get_fetched(struct msg_in *m, struct wire_fetched *f)
     f->value = msg_get_span(m, FETCH_VALUE_MAX);
     f->lifetime_ms = msg_get_u64(m);
     f->keep = msg_get_span(m, FETCH_VALUE_MAX);
+    f->busy = msg_get_bool(m);
     f->why = msg_get_span(m, FETCH_WHY_MAX);
-    return m->bad || f->ok != (f->value.n > 0) || f->ok == (f->why.n > 0) ? -1 : 0;
+    return m->bad || (f->ok && f->busy) || f->ok != (f->value.n > 0) || f->ok == (f->why.n > 0) ? -1 : 0;
 }

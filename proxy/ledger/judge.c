@@ -178,6 +178,7 @@ static int outcome(struct ledger *l, struct frame *f)
     o.delivered = msg_get_bool(&m);
     o.kept = msg_get_bool(&m);
     bool told = msg_get_bool(&m);
+    o.untold = msg_get_bool(&m);
     o.outcome = how <= OUTCOME_ANSWERED ? (enum outcome)how : OUTCOME_UNKNOWN;
     if (o.kept)
         get_answer(&m, &o);

@@ -65,6 +65,11 @@ const acts = {
     await page.getByText(until).first().waitFor();
     return words(page);
   },
+  // Off the page: nothing of it is under way when the gateway ends.
+  async away() {
+    for (const { page } of people.values()) await page.goto("about:blank");
+    return {};
+  },
   // Whether the authenticator knows who touches it.
   async verified({ verified }, { yes }) {
     await verified(yes);

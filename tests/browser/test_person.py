@@ -181,6 +181,7 @@ def a_report_that_nobody_waits_for(browse, agent, up):
     """The gateway is restarted, and so is the agent: all it knows is the ticket. People sign in anew, with the same passkey."""
     lab, gw = agent.lab, agent.gw
     ticket = agent.held("/reports", "-H", "Prefer: respond-async", *JSON, '{"month": 11}')
+    browse("alice", "away")
     gw.stop()
     gw.up()
     assert "Name alice" in browse("alice", "signIn")

@@ -30,14 +30,10 @@ struct sandbox *sandbox_find(struct judge *j, struct span name)
     return s;
 }
 
-struct sandbox *sandbox_of_session(struct judge *j, struct span name, struct span session)
+struct sandbox *sandbox_still(struct judge *j, struct span name, struct span session)
 {
     struct sandbox *s = sandbox_find(j, name);
-    if (s != NULL && !s->ended && span_eq(s->session, session))
-        return s;
-    for (s = j->sandboxes; s != NULL && (s->ended || !span_eq(s->session, session));)
-        s = s->next;
-    return s;
+    return s != NULL && !s->ended && span_eq(s->session, session) ? s : NULL;
 }
 
 static int copy(struct arena *a, struct span from, struct span *to)

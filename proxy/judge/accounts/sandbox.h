@@ -8,9 +8,9 @@
 int sandbox_put(struct judge *j, const struct wire_sandbox *w) MUSTCHECK;
 void sandbox_remove(struct judge *j, struct span name);
 struct sandbox *sandbox_find(struct judge *j, struct span name);
-/* The one of that name if it is of this session, else another one of the session; NULL: there is none that has not
- * ended. */
-struct sandbox *sandbox_of_session(struct judge *j, struct span name, struct span session);
+/* The one of that name, if it is of this session and has not ended; NULL: nobody, and no other one of the session is
+ * it. */
+struct sandbox *sandbox_still(struct judge *j, struct span name, struct span session);
 /* Whose token this is. Compared as SHA-256, every one, in constant time. NULL: nobody's. */
 struct sandbox *sandbox_by_token(struct judge *j, struct span token);
 struct sandbox *sandbox_ref(struct sandbox *s);

@@ -216,7 +216,7 @@ bool exchange_session_lives(const struct exchange *x)
 {
     const struct sandbox *now = x->front ? x->front->sandbox : NULL;
     if (x->client == CLIENT_LATER)
-        now = sandbox_of_session(x->judge, x->sandbox->name, x->sandbox->session);
+        now = sandbox_still(x->judge, x->sandbox->name, x->sandbox->session);
     return now != NULL && x->sandbox != NULL && span_eq(now->session, x->sandbox->session);
 }
 

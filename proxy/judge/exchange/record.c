@@ -288,6 +288,7 @@ static void put_outcome(struct dynbuf *b, const struct exchange *x, bool told)
     msg_put_u8(b, (x->delivery == DELIVERY_RELAYED || x->delivery == DELIVERY_SWITCHED) && !kept);
     msg_put_u8(b, kept);
     msg_put_u8(b, told);
+    msg_put_u8(b, x->client == CLIENT_GONE);
     if (kept)
         dynbuf_add(b, x->kept_answer); /* as the carrier wrote it: wire_answer, size, span */
 }

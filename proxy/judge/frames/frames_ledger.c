@@ -269,6 +269,8 @@ static void end_if_gone(struct exchange *x, void *arg)
 {
     if (!exchange_session_lives(x) && (x->wait == X_BODY || x->wait == X_TICKET || x->wait == X_PARKED))
         refuse_now(x, REFUSE_UNKNOWN_SANDBOX);
+    else if (x->client == CLIENT_LATER && is_on_its_way(x) && x->cancel == CANCEL_NONE && !exchange_session_lives(x))
+        exchange_cancel(x, CANCEL_CLIENT_GONE); /* no front goes with its sandbox */
     else
         websocket_again(x);
 }

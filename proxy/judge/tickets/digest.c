@@ -1,6 +1,7 @@
 #include "proxy/judge/tickets/digest.h"
 
 #include "common/sign/claim.h"
+#include "proxy/judge/tickets/prefer.h"
 #include "proxy/judge/tickets/retry.h"
 #include "proxy/outbound.h"
 
@@ -82,7 +83,8 @@ static size_t sorted(const struct wire_request *r, const struct retry *join, con
 {
     size_t n = 0;
     for (size_t i = 0; i < r->nfields; i++) {
-        bool told = join && join->without_type && span_ieq(r->field[i].name, SPAN("content-type"));
+        bool told = join && ((join->without_type && span_ieq(r->field[i].name, SPAN("content-type"))) ||
+                             prefer_is_ours(&r->field[i]));
         if (told || !counts(r->field[i].name, join != NULL))
             continue;
         size_t at = n++;

@@ -29,6 +29,7 @@ struct count {
 static void count(struct exchange *x, void *arg)
 {
     struct count *c = arg;
+    c->same |= x->claim >= CLAIM_MADE && id_eq(&x->ticket.ticket, c->ticket);
     if (x->client != CLIENT_LATER)
         return;
     c->all++;
@@ -111,7 +112,7 @@ int later_begin(struct judge *j, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     if (f->id >> XID_FRONT_SHIFT < XID_LATER || wire_get_review(&m, &w) != 0 || wire_get_later(&m, &l) != 0)
         return -1;
-    struct sandbox *s = sandbox_of_session(j, w.sandbox, w.session);
+    struct sandbox *s = sandbox_still(j, w.sandbox, w.session);
     turn_for(j, s);
     if (!can_be(j, s, &w.ticket))
         return 0;

@@ -23,7 +23,7 @@ static bool cut(struct span s, uint8_t mark, struct span *first, struct span *re
 }
 
 struct said {
-    bool async, wait;
+    bool async, wait, other;
     uint64_t seconds;
 };
 
@@ -41,19 +41,34 @@ static void preference(struct span one, struct said *to)
         to->async = true;
     else if (span_ieq(name, SPAN("wait")) && !to->wait)
         to->wait = span_u64(value, WAIT_MAX_S, &to->seconds) == 0;
+    else if (!span_ieq(name, SPAN("wait")))
+        to->other = true;
+}
+
+static void list(struct span rest, struct said *to)
+{
+    struct span one;
+    for (bool more = true; more;) {
+        more = cut(rest, ',', &one, &rest);
+        preference(one, to);
+    }
+}
+
+bool prefer_is_ours(const struct http_field *f)
+{
+    struct said all = {.async = false};
+    if (!span_ieq(f->name, SPAN("prefer")))
+        return false;
+    list(f->value, &all);
+    return !all.other;
 }
 
 bool prefer_async(const struct wire_request *r, uint64_t *wait_ms)
 {
     struct said all = {.async = false};
-    for (size_t i = 0; i < r->nfields; i++) {
-        struct span one, rest = r->field[i].value;
-        bool more = span_ieq(r->field[i].name, SPAN("prefer"));
-        while (more) {
-            more = cut(rest, ',', &one, &rest);
-            preference(one, &all);
-        }
-    }
+    for (size_t i = 0; i < r->nfields; i++)
+        if (span_ieq(r->field[i].name, SPAN("prefer")))
+            list(r->field[i].value, &all);
     *wait_ms = all.wait ? all.seconds * 1000 : 0;
     return all.async;
 }

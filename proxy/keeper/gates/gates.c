@@ -89,7 +89,7 @@ void keeper_gate_fetched(struct keeper *k, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct wire_fetched got;
-    enum gate_said said = GATE_FAILED;
+    uint8_t said = GATE_FAILED;
     uint64_t number = f->id & ~GATE_FETCH;
     size_t at = 0;
     while (at < GATES_ASKED_MOST && (asked[at].number != number || number == 0))
@@ -102,12 +102,14 @@ void keeper_gate_fetched(struct keeper *k, struct frame *f)
     struct span words = SPAN("what it answered cannot be read");
     if (wire_get_fetched(&m, &got) == 0 && msg_end(&m) == 0) {
         words = got.why;
+        if (got.busy)
+            said = GATE_NOT_ASKED;
         if (got.ok && got.value.p[0] > GATE_FAILED && got.value.p[0] <= GATE_ABSTAIN) {
-            said = (enum gate_said)got.value.p[0];
+            said = got.value.p[0];
             words = span_from(got.value, 1);
         }
     }
-    say(k, &asked[at], (uint8_t)said, words);
+    say(k, &asked[at], said, words);
 }
 
 void keeper_gates_lost(struct keeper *k)

@@ -93,7 +93,7 @@ int ticket_keeps_terms(struct store *s, struct row *r, const struct digest *term
 
 int ticket_end(struct store *s, struct row *r, enum ticket_state to, const struct store_outcome *o)
 {
-    int back = to == TICKET_FAILED ? later_back(s, r) : 0;
+    int back = to == TICKET_FAILED ? later_back(s, r, o != NULL && o->untold) : 0;
     sqlite3_stmt *q = back == 0 ? db_stmt(&s->db, SQL_TICKET_END) : NULL;
     if (q == NULL)
         return back == 1 ? 1 : -1;

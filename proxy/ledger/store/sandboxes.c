@@ -1,6 +1,7 @@
 /* Sandboxes: who they are, and the end of their sessions. */
 #include <stdio.h>
 
+#include "proxy/ledger/store/askers/later.h"
 #include "proxy/ledger/store/grants/grants.h"
 #include "proxy/ledger/store/runs/runs.h"
 
@@ -226,8 +227,9 @@ static int end_session_of(struct store *s, struct span session)
                     0)
                 return -1;
     } while (n == 256);
-    /* What is on its way goes on to its end, and no request joins it, is given its answer, or is made of it again. */
-    static const enum sql_id last[] = {SQL_TICKETS_LEFT, SQL_ANSWERS_OF_SESSION, SQL_LATER_OF_SESSION};
+    /* What is on its way goes on to its end, and no request joins it, is given its answer, or is made of it again. No
+     * name of a session is like the one that its tickets have then. */
+    static const enum sql_id last[] = {SQL_ANSWERS_OF_SESSION, SQL_LATER_OF_SESSION, SQL_TICKETS_LEFT};
     for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
         sqlite3_stmt *q = db_stmt(&s->db, last[i]);
         if (q == NULL)
@@ -357,7 +359,7 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
     db_text(q, 1, name);
     if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
         grants_end_sandbox(s, name, "its sandbox has ended") != 0 || tokens_end_sandbox(s, name) != 0 ||
-        tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
+        later_end_sandbox(s, name, b.session) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
     return end_session || is_its_own_session(&b) ? end_session_of(s, b.session) : 0;
 }
@@ -400,7 +402,7 @@ static int ended(struct store *s, struct span name, uint64_t generation, bool lo
     db_int(q, 2, s->wall);
     if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
         grants_end_sandbox(s, name, "its sandbox has ended") != 0 || tokens_end_sandbox(s, name) != 0 ||
-        find(s, name, &b) != 1 || tell_why(s, &b, CHANGE_SANDBOX, lost ? RUNS_UNHEARD : NULL) != 0)
+        find(s, name, &b) != 1 || later_end_sandbox(s, name, b.session) != 0 || tell_why(s, &b, CHANGE_SANDBOX, lost ? RUNS_UNHEARD : NULL) != 0)
         return -1;
     return runs_over(s, &b, generation, lost);
 }

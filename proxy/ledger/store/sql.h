@@ -96,7 +96,7 @@
     X(ANSWER_REMOVE, "DELETE FROM answer WHERE ticket=?1") \
     X(ANSWERS_OLD, "DELETE FROM answer WHERE until_ms<=?1 OR until_boot_ms<=?2") \
     X(ANSWERS_ALL, "DELETE FROM answer") \
-    X(TICKETS_LEFT, "UPDATE ticket SET join_key=randomblob(32) WHERE session=?1 AND state IN ('executing','denied')") \
+    X(TICKETS_LEFT, "UPDATE ticket SET join_key=randomblob(32),session=session||' (ended)' WHERE session=?1") \
     X(ANSWERS_OF_SESSION, "DELETE FROM answer WHERE ticket IN (SELECT id FROM ticket WHERE session=?1)") \
     X(EFFECT_ADD, "INSERT OR IGNORE INTO effect(boot,xid,ticket,state,sandbox,intent_ms) VALUES(?1,?2,?3,'intent',?4,?5)") \
     X(EFFECT_DROP, "DELETE FROM effect WHERE boot=?1 AND xid=?2 AND state='intent'") \

@@ -518,6 +518,7 @@ static void an_answer_nobody_took_goes_to_the_ledger(void **state)
     assert_false(msg_get_bool(&m)); /* delivered */
     assert_true(msg_get_bool(&m));  /* kept */
     assert_true(msg_get_bool(&m));  /* told */
+    assert_false(msg_get_bool(&m)); /* its client left */
     assert_int_equal(wire_get_answer(&m, &a), 0);
     assert_true(msg_get_u64(&m) == 4);
     assert_true(span_eq(msg_get_span(&m, 10), SPAN("made")));

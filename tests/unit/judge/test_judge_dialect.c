@@ -273,6 +273,20 @@ static void what_honest_clients_vary_does_not_count(void **state)
     k = keys(&r, "ses", "cred", "body");
     assert_true(eq(&first.digest, &k.digest));
     assert_true(eq(&first.join, &k.join));
+    const size_t had = r.nfields++;
+    static const struct {
+        const char *is;
+        bool ours;
+    } prefers[] = {
+        {"respond-async", true},           {"wait=5", true},           {"Respond-Async, wait=\"100\"; x=1", true},
+        {"wait=5, return=minimal", false}, {"handling=strict", false}, {"respond-async, \"wait\"", false}};
+    for (size_t i = 0; i < sizeof(prefers) / sizeof(prefers[0]); i++) { /* who waits is not what is asked for */
+        r.field[had] = (struct http_field){SPAN("Prefer"), span_str(prefers[i].is)};
+        k = keys(&r, "ses", "cred", "body");
+        assert_false(eq(&first.digest, &k.digest));
+        assert_int_equal(eq(&first.join, &k.join), prefers[i].ours);
+    }
+    r.nfields = had;
     r.field[3].value = SPAN("k2"); /* a new key is the same request, but not the same bytes */
     k = keys(&r, "ses", "cred", "body");
     assert_false(eq(&first.digest, &k.digest));

@@ -241,6 +241,13 @@ bool says(size_t i, struct span what)
     return span_find(payload(i), what) < got[i].n;
 }
 
+void not_begun(uint64_t id, struct span why)
+{
+    struct dynbuf *b = chan_begin(fetcher, M_FETCHED, id);
+    wire_put_fetched(b, &(struct wire_fetched){.busy = true, .why = why});
+    assert_int_equal(chan_commit(fetcher), 0);
+}
+
 void fetched(uint64_t id, struct span value, struct span why)
 {
     struct dynbuf *b = chan_begin(fetcher, M_FETCHED, id);

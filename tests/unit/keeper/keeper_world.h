@@ -60,6 +60,8 @@ int teardown(void **state);
 void ask_release(struct chan *c, uint64_t xid, struct span credential, bool held, struct span signature);
 bool says(size_t i, struct span what);
 void fetched(uint64_t id, struct span value, struct span why);
+/* The fetcher has no room for it now. */
+void not_begun(uint64_t id, struct span why);
 
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 

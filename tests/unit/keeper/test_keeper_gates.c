@@ -43,6 +43,9 @@ static void a_gate_that_cannot_be_asked_now_may_be_later(void **state)
     await(1);
     assert_int_equal(got[0].type, M_FETCH);
     assert_true(says(0, SPAN("--strict")) && says(0, SPAN("{\"input\":1}")));
+    not_begun(got[0].id, SPAN("too many values are being fetched"));
+    await(1);
+    assert_int_equal(gated(0, &one), GATE_NOT_ASKED); /* nobody's store that hangs decides for it */
     send_image_of("", "/bin/scan2");
     await(1);
     ask_gate(&one, &before); /* a gate of the same name: another program would run */

@@ -188,6 +188,7 @@ static void send_outcome(uint64_t xid)
     msg_put_u8(b, 1);
     msg_put_u8(b, 0);
     msg_put_u8(b, 1);
+    msg_put_u8(b, 0);
     assert_int_equal(chan_commit(judge), 0);
 }
 

@@ -1,9 +1,11 @@
 /* What the gateway sends itself once it is approved: which tickets those are, and when the judge is told of them. */
 #include "proxy/ledger/store/askers/later.h"
 
+#include "common/crypto/seal.h"
 #include "proxy/words.h"
 
-enum { TRIES_DOUBLE = 6 };
+/* Sealed, an answer that cannot be given again: the length of its head, which is none (answer_keep). */
+enum { TRIES_DOUBLE = 6, ANSWER_NOTHING = SEAL_EXTRA + 4 };
 
 /* 5 s, 10 s, ... 320 s */
 static uint64_t wait_after(uint64_t times)
@@ -20,6 +22,17 @@ int later_ask(struct store *s, struct span ticket, const struct wire_later *l)
     if (!id_is_none(&l->lease))
         db_blob(q, 2, span_of(l->lease.b, ID_BYTES));
     db_blob(q, 3, l->narrowed);
+    return db_run(&s->db, q);
+}
+
+/* What it asked for is from now on what anybody of its session may ask for again, and nothing leaves by itself. */
+int later_end_sandbox(struct store *s, struct span sandbox, struct span session)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_LATER_OF_SANDBOX);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, sandbox);
+    db_text(q, 2, session);
     return db_run(&s->db, q);
 }
 
@@ -84,7 +97,7 @@ static int reserve_back(struct store *s, struct span ticket)
     return db_run(&s->db, q);
 }
 
-int later_back(struct store *s, struct row *r)
+int later_back(struct store *s, struct row *r, bool untold)
 {
     struct wire_later l;
     struct times n;
@@ -92,7 +105,7 @@ int later_back(struct store *s, struct row *r)
     if (got <= 0 || r->state != TICKET_EXECUTING || row_overdue(s, r))
         return got < 0 ? -1 : 0;
     /* A client that waited was told that nothing was sent; and what a grant let through asks the grant again. */
-    if (r->xid >> XID_FRONT_SHIFT < XID_LATER || span_eq(r->channel, SPAN("grant")))
+    if ((r->xid >> XID_FRONT_SHIFT < XID_LATER && !untold) || span_eq(r->channel, SPAN("grant")))
         return 0;
     sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKET_BACK);
     if (q == NULL)
@@ -116,6 +129,8 @@ int store_later_next(struct store *s, struct id *ticket)
     if (q == NULL)
         return -1;
     db_int(q, 1, s->uptime);
+    db_int(q, 2, LATER_MAX);
+    db_int(q, 3, LATER_EACH);
     enum db_result got = db_step(&s->db, q);
     bool found = got == DB_ROW && id_parse(db_col(q, 0), ticket) == 0;
     sqlite3_reset(q);
@@ -149,6 +164,7 @@ static int answer_left(struct store *s, struct span ticket, uint64_t *until_ms)
     db_text(q, 1, ticket);
     db_int(q, 2, s->wall);
     db_int(q, 3, s->uptime);
+    db_int(q, 4, ANSWER_NOTHING);
     enum db_result got = db_step(&s->db, q);
     *until_ms = got == DB_ROW ? db_col_int(q, 0) : 0;
     sqlite3_reset(q);

@@ -105,6 +105,7 @@ static int put_input(struct store *s, struct span ticket, sqlite3_stmt *q, struc
     jsonw_kv_u64(w, "port", db_col_int(q, 3));
     for (int i = 0; i < 6; i++)
         jsonw_kv(w, then[i], db_col(q, 4 + i));
+    jsonw_kv_raw(w, "fields", db_col(q, 24));
     jsonw_kv_object(w, "rule");
     jsonw_kv(w, "id", db_col(q, 10));
     jsonw_kv(w, "file", db_col(q, 11));

@@ -14,7 +14,7 @@
     X(GATES_OPEN, "SELECT count(*) FROM gate WHERE ticket=?1 AND state IN ('due','asked')") \
     X(GATES_LOST, "UPDATE gate SET state='failed',words=?1,at_ms=?2 WHERE state='asked'") \
     X(GATE_FACTS, "SELECT method,scheme,host,port,path,query,op,effect,resource,credential,rule_id,rule_file,rule_line," \
-        "sandbox,owner,tenant,summary,facts_json,agent_reason,digest,policy,content_type,body_size,body_sha256" \
+        "sandbox,owner,tenant,summary,facts_json,agent_reason,digest,policy,content_type,body_size,body_sha256,fields_json" \
         " FROM ticket WHERE id=?1")
 /* clang-format on */
 

@@ -117,6 +117,43 @@ static void what_cannot_be_now_is_not_tried(void **state)
     play_close(&p);
 }
 
+/* Nobody's front goes with it; and no other sandbox of its session stands in for it. */
+static void what_waits_to_be_sent_ends_with_its_sandbox(void **state)
+{
+    struct play p;
+    struct digest d = begin(&p, HOLDS);
+    play_sandbox(&p, "next", "ses", NULL, false);
+    told_of(&p, 1, LATER, "sb", "ses");
+    expect(&p, ROLE_LEDGER, M_CLAIM, LATER);
+    give_claimed(&p, LATER, ASYNC, &d);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, LATER);
+    (void)expect_forward(&p, LATER, NULL); /* the carrier waits for its credential, or for a connection */
+    play_sandbox(&p, "sb", "ses", NULL, true);
+    (void)expect(&p, ROLE_CARRIER, M_CANCEL, LATER);
+    give_result(&p, LATER, OUTCOME_NOT_SENT, 0, false, "cancelled");
+    assert_int_equal(expect_outcome(&p, LATER, true), OUTCOME_NOT_SENT);
+    told_of(&p, 2, LATER + 1, "sb", "ses");
+    expect_nothing(&p);
+    play_close(&p);
+}
+
+static void a_client_that_claimed_it_first_sends_it(void **state)
+{
+    struct play p;
+    (void)begin(&p, HOLDS);
+    give_request(
+        &p, XID(2),
+        &(struct ask){
+            .method = "POST", .path = "/w", .header = "Prefer", .value = "respond-async, wait=9", .body = "hello"});
+    (void)expect_ticket_open(&p, XID(2));
+    give_ticket(&p, XID(2), 1, TICKET_APPROVED);
+    expect(&p, ROLE_LEDGER, M_CLAIM, XID(2));
+    told_of(&p, 1, LATER, "sb", "ses");
+    expect_nothing(&p); /* not even a try that would be written down as one that was refused */
+    play_close(&p);
+}
+
 static void it_is_of_no_front(void **state)
 {
     struct play p;
@@ -169,6 +206,8 @@ int main(void)
         cmocka_unit_test(the_policy_of_now_wins),
         cmocka_unit_test(a_policy_between_claim_and_grant_wins),
         cmocka_unit_test(what_cannot_be_now_is_not_tried),
+        cmocka_unit_test(what_waits_to_be_sent_ends_with_its_sandbox),
+        cmocka_unit_test(a_client_that_claimed_it_first_sends_it),
         cmocka_unit_test(it_is_of_no_front),
         cmocka_unit_test(one_sandbox_leaves_room_for_its_neighbour),
         cmocka_unit_test(bytes_that_were_not_approved_do_not_leave),

@@ -175,20 +175,98 @@ static void nothing_is_sent_for_what_has_ended(void **state)
 {
     const char *why;
     struct wire_ticket_state st = approved(1);
-    assert_int_equal(fix_sql("UPDATE sandbox SET kind='ended'"), SQLITE_OK);
+    put("next", SPAN("run")); /* another one of its session does not stand in for it */
+    assert_int_equal(fix_sql("UPDATE sandbox SET kind='ended' WHERE name='s1'"), SQLITE_OK);
     assert_int_equal(due(&st.ticket), 0);
-    put("of-another-tenant", SPAN("run"));
-    assert_int_equal(fix_sql("UPDATE sandbox SET tenant='other' WHERE kind='run'"), SQLITE_OK);
+    assert_int_equal(fix_sql("UPDATE sandbox SET kind='run',tenant='other' WHERE name='s1'"), SQLITE_OK);
     assert_int_equal(due(&st.ticket), 0);
-    put("next", SPAN("run"));
-    assert_int_equal(fix_sql("UPDATE sandbox SET frozen='why' WHERE name='next'"), SQLITE_OK);
+    assert_int_equal(fix_sql("UPDATE sandbox SET tenant='acme',session='s2' WHERE name='s1'"), SQLITE_OK);
+    assert_int_equal(due(&st.ticket), 0);
+    assert_int_equal(fix_sql("UPDATE sandbox SET session='s1',frozen='why' WHERE name='s1'"), SQLITE_OK);
     assert_int_equal(due(&st.ticket), 0);
     assert_int_equal(fix_sql("UPDATE sandbox SET frozen=NULL"), SQLITE_OK);
-    assert_int_equal(due(&st.ticket), 1); /* the session has a sandbox again */
+    assert_int_equal(due(&st.ticket), 1);
     assert_true(fix_claim(&st.ticket, own, NULL));
-    assert_int_equal(store_sandbox_remove(fix, SPAN("next"), true, &why), 0);
+    struct wire_ticket_state other = approved(2);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), false, &why), 0);
     assert_null(why);
-    assert_int_equal(not_sent(&st.ticket, own), TICKET_FAILED); /* its session ended while it was on its way */
+    assert_int_equal(not_sent(&st.ticket, own), TICKET_FAILED); /* it was removed while that was on its way */
+    put("s1", SPAN("run"));
+    fix_time(STORE_LATER_MS);
+    assert_int_equal(due(&other.ticket), 0); /* approved still, for whoever of the session asks for it again */
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='approved'"), 1);
+}
+
+static void a_client_that_left_untold_is_no_end_of_it(void **state)
+{
+    for (int told = 0; told < 2; told++) {
+        size_t n;
+        struct wire_ticket_state st = approved((unsigned)told + 1);
+        assert_true(fix_claim(&st.ticket, 10 + (uint64_t)told, NULL));
+        struct store_outcome o = {
+            .xid = 10 + (uint64_t)told, .ticket = st.ticket, .outcome = OUTCOME_NOT_SENT, .untold = !told};
+        assert_int_equal(store_outcome(fix, &o), 0);
+        assert_int_equal(store_commit(fix), 0);
+        assert_int_equal(asked(&st.ticket, "s1", false, &n).state.state, told ? TICKET_FAILED : TICKET_APPROVED);
+    }
+}
+
+static void so_many_are_sent_at_once(void **state)
+{
+    struct wire_ticket_state last = approved(LATER_EACH + 1);
+    for (unsigned i = 0; i < LATER_EACH; i++) {
+        struct wire_ticket_state st = approved(i + 1);
+        assert_true(fix_claim(&st.ticket, own + i, NULL));
+    }
+    assert_int_equal(due(&last.ticket), 0);
+    assert_int_equal(fix_sql("UPDATE ticket SET sandbox='s9' WHERE state='executing'"), SQLITE_OK);
+    assert_int_equal(due(&last.ticket),
+                     1); /* those are a neighbour's: it is told of at once, as if none had been there */
+    assert_true(fix_claim(&last.ticket, 99, NULL));
+    fix_outcome(&last.ticket, 99, OUTCOME_ANSWERED, true, no_body);
+}
+
+static void it_is_sent_with_the_lease_that_was_last_asked_with(void **state)
+{
+    const struct wire_later first = {.asked = true, .lease = {{7}}}, then = {.asked = true, .lease = {{8}}};
+    static struct wire_review w;
+    struct wire_later l;
+    struct store_bytes request = {.head = SPAN_NONE};
+    struct wire_ticket_state st = hold(1, &first, no_body);
+    assert_true(hold(1, &then, no_body).joined);
+    dynbuf_init(&request.body, 64 * 1024);
+    assert_int_equal(store_later(fix, &st.ticket, &w, &l, &request), 1);
+    assert_int_equal(l.lease.b[0], 8);
+    dynbuf_free(&request.body);
+    assert_int_equal(store_commit(fix), 0);
+}
+
+static void what_was_not_kept_is_not_promised(void **state)
+{
+    size_t n;
+    struct wire_ticket_state st = approved(1);
+    assert_true(fix_claim(&st.ticket, own, NULL));
+    struct store_outcome o = {.xid = own, .ticket = st.ticket, .outcome = OUTCOME_ANSWERED, .status = 200};
+    assert_int_equal(store_outcome(fix, &o), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM answer"), 1); /* it joins what asks for the same */
+    struct store_asked said = asked(&st.ticket, "s1", false, &n);
+    assert_true(said.state.state == TICKET_DONE && said.until_ms == 0);
+}
+
+static void the_next_session_of_a_name_has_nothing_of_the_one_before(void **state)
+{
+    const char *why;
+    size_t n;
+    struct wire_ticket_state st = approved(1), no = hold(2, &(struct wire_later){.asked = true}, no_body);
+    assert_int_equal(fix_decide(&no.ticket, DECIDE_DENY, NULL), DECIDED_DONE);
+    assert_true(fix_claim(&st.ticket, own, NULL));
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), true, &why), 0);
+    put("s1", SPAN("run"));
+    fix_outcome(&st.ticket, own, OUTCOME_ANSWERED, false, SPAN("the answer")); /* after the end of its session */
+    assert_false(asked(&st.ticket, "s1", true, &n).known);
+    assert_int_equal(n, 0);
+    assert_false(asked(&no.ticket, "s1", false, &n).known);
 }
 
 static void what_limits_count_of_it_is_of_when_it_is_sent(void **state)
@@ -256,6 +334,11 @@ int main(void)
         WITH_SANDBOX(what_may_have_been_sent_is_not_tried_again),
         WITH_SANDBOX(who_waited_was_told_and_a_grant_is_asked_each_time),
         WITH_SANDBOX(nothing_is_sent_for_what_has_ended),
+        WITH_SANDBOX(a_client_that_left_untold_is_no_end_of_it),
+        WITH_SANDBOX(so_many_are_sent_at_once),
+        WITH_SANDBOX(it_is_sent_with_the_lease_that_was_last_asked_with),
+        WITH_SANDBOX(what_was_not_kept_is_not_promised),
+        WITH_SANDBOX(the_next_session_of_a_name_has_nothing_of_the_one_before),
         WITH_SANDBOX(what_limits_count_of_it_is_of_when_it_is_sent),
         WITH_SANDBOX(its_time_is_that_of_its_ticket),
         WITH_SANDBOX(its_answer_is_had_as_often_as_one_likes_for_its_time_by_its_session),
