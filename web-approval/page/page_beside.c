@@ -183,7 +183,7 @@ static void since_approved(struct exchange *x, const struct beside *b)
         PUT(x, "</dl>\n<p class=\"meta\">");
         show_count(&x->out, n, "difference");
         if (bodies && !same && !(was->r.whole && b->first.r.whole))
-            PUT(x, ", and those of its body beside them that are not compared here: read it");
+            PUT(x, ". Its body is not compared here: read it");
     }
     PUT(x, "</p>\n<p><a class=\"quiet\" href=\"/tickets/");
     show_text(&x->out, was->t.id);

@@ -134,6 +134,8 @@ void page_body_text(struct exchange *x, struct span bytes)
     PUT(x, "</details>\n");
 }
 
+#define GIT_TYPES "application/x-git-"
+
 /* What stands in a text that one would not see: said before it is read. */
 static void warn_of(struct exchange *x, struct span bytes)
 {
@@ -183,7 +185,9 @@ static void body_shown(struct exchange *x, const struct view *v)
         PUT(x, "</details>\n");
         return;
     }
-    warn_of(x, bytes);
+    if (!span_ieq(span_first(v->r.type, sizeof(GIT_TYPES) - 1),
+                  SPAN(GIT_TYPES))) /* its marks are told by its facts */
+        warn_of(x, bytes);
     page_body_text(x, bytes);
 }
 

@@ -229,7 +229,7 @@ static void about(struct exchange *x, const struct ticket *t)
     times(x, t);
     if (t->digest.n == DIGEST_BYTES)
         hex_text(t->digest, digest);
-    (void)dynbuf_addf(out, "<dt>Digest <small>what a yes covers</small></dt><dd class=\"mono\">%s</dd>\n", digest);
+    (void)dynbuf_addf(out, "<dt>Digest <small>of what a yes covers</small></dt><dd class=\"mono\">%s</dd>\n", digest);
     PUT(x, "<dt>Ticket</dt><dd class=\"mono\">");
     show_text(out, t->id);
     PUT(x, "</dd>\n</dl>\n</aside>\n");

@@ -107,8 +107,12 @@ static void facts(struct reading *r)
 {
     const struct json *list = r->asked->facts;
 
-    for (const struct json *f = list ? list->child : NULL; f; f = f->next)
-        text_look(r, json_text(f, SPAN("label")), json_text(f, SPAN("value")));
+    for (const struct json *f = list ? list->child : NULL; f; f = f->next) {
+        struct span label = json_text(f, SPAN("label")), value = json_text(f, SPAN("value"));
+        text_look(r, label, value);
+        if (span_eq(label, SPAN("Delete")) && !span_eq(r->asked->effect, SPAN("delete")))
+            flag_add(r, "It deletes this", SPAN_NONE, value);
+    }
 }
 
 /* What the agent says is not believed; but what it says against the facts, or in this page's voice, is worth a line.

@@ -289,13 +289,22 @@ static void number_look(struct reading *r, struct span name, struct span value)
         flag_add(r, "A number with more digits than many programs keep: they may read another", name, value);
 }
 
+static bool is_among(struct span s, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (span_ieq(s, span_str(list[i])))
+            return true;
+    return false;
+}
+
 static void money_look(struct reading *r, struct span name, struct span value)
 {
     static const char *const amounts[] = {"amount", "price", "total", "sum", "cost", "fee", "quantity", "balance"};
     static const char *const currencies[] = {"currency", "ccy"};
     static const char *const units[] = {"unit", "denomination", "multiplier", "scale"};
-    static const char *const odd[] = {"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND", "JPY", "KRW", "VND", "CLP",
-                                      "ISK", "UGX", "PYG", "XAF", "XOF", "XPF", "XAU", "XAG", "XPT", "XDR", "CLF"};
+    static const char *const thousandths[] = {"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"};
+    static const char *const wholes[] = {"JPY", "KRW", "VND", "CLP", "ISK", "UGX", "PYG", "XAF", "XOF", "XPF"};
+    static const char *const odd[] = {"XAU", "XAG", "XPT", "XDR", "CLF"};
     static const char *const many[] = {"k",        "thousand", "thousands", "m",    "mio",   "million",
                                        "millions", "bn",       "billion",   "cent", "cents", "wei",
                                        "gwei",     "sat",      "satoshi",   "minor"};
@@ -307,9 +316,12 @@ static void money_look(struct reading *r, struct span name, struct span value)
         !amount_is_plain(value))
         flag_add(r, "An amount in an unusual spelling: programs differ in what they read", name, value);
     if (name_has(name, currencies, 2)) {
-        unusual = value.n != 3;
-        for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
-            unusual |= span_ieq(value, span_str(odd[i]));
+        unusual = value.n != 3 || is_among(value, odd, sizeof odd / sizeof odd[0]);
+        if (is_among(value, thousandths, sizeof thousandths / sizeof thousandths[0]))
+            flag_add(r, "A currency of thousandths: a server that counts the smallest unit takes 1500 for 1.500",
+                     name, value);
+        if (is_among(value, wholes, sizeof wholes / sizeof wholes[0]))
+            flag_add(r, "A currency without smaller units: 1500 is 1500, and not 15.00", name, value);
     }
     for (size_t i = 0; i < sizeof many / sizeof many[0] && !unusual && name_has(name, units, 4); i++)
         unusual = span_ieq(value, span_str(many[i]));

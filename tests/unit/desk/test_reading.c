@@ -91,7 +91,9 @@ static const struct {
     {"/a", JSON_TYPE, SPAN("{\"n\":9007199254740993}"), "more digits", "/n", "9007199254740993", false},
     {"/a", JSON_TYPE, SPAN("{\"amount\":\"1.000\"}"), "unusual spelling", "/amount", "1.000", false},
     {"/a", FORM_TYPE, SPAN("total=1e3"), "unusual spelling", "total", "1e3", false},
-    {"/a", FORM_TYPE, SPAN("currency=jpy"), "unusual unit", "currency", "jpy", false},
+    {"/a", FORM_TYPE, SPAN("currency=jpy"), "without smaller units", "currency", "jpy", false},
+    {"/a", FORM_TYPE, SPAN("currency=kwd"), "thousandths", "currency", "kwd", false},
+    {"/a", FORM_TYPE, SPAN("currency=xau"), "unusual unit", "currency", "xau", false},
     {"/a", JSON_TYPE, SPAN("{\"x\":{\"unit\":\"million\"}}"), "unusual unit", "/x/unit", "million", false},
     {"/a", JSON_TYPE, SPAN("{\"k\":\"ZGVsZXRlIGV2ZXJ5dGhpbmc\"}"), "Base64 inside", "/k", "delete everything", false},
     {"/a", JSON_TYPE, SPAN("{\"k\":\"data:text/plain;base64,ZGVsZXRlIGV2ZXJ5dGhpbmc=\"}"), "Base64 inside", "/k",
@@ -387,6 +389,31 @@ static void reasons(void **state)
     print_message("ok E20 unit\n");
 }
 
+/* A push that deletes is a write to most policies; the page says what it does. */
+static void deletions_among_facts(void **state)
+{
+    static const struct {
+        const char *facts, *effect;
+        bool told;
+    } rows[] = {
+        {"[{\"label\":\"Delete\",\"value\":\"refs/heads/main\"}]", "write", true},
+        {"[{\"label\":\"Delete\",\"value\":\"refs/heads/main\"}]", "admin", true},
+        {"[{\"label\":\"Delete\",\"value\":\"refs/heads/main\"}]", "delete", false}, /* its badge says so */
+        {"[{\"label\":\"Update\",\"value\":\"refs/heads/main\"}]", "write", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        arena_free(&arena);
+        asked = (struct asked){.method = SPAN("POST"),
+                               .host = SPAN("h.example"),
+                               .path = SPAN("/"),
+                               .effect = span_str(rows[i].effect),
+                               .facts = json_parse(span_str(rows[i].facts), &arena)};
+        reading_make(&asked, &arena, &reading);
+        if ((flagged("It deletes this") != NULL) != rows[i].told)
+            fail_msg("row %zu: %zu flags", i, reading.nflags);
+    }
+}
+
 #define PICTURE      PNG "0123456789"
 #define PICTURE_TEXT "iVBORw0KGgowMTIzNDU2Nzg5"
 #define PICTURE_PART "--Q7\r\nContent-Disposition: form-data; name=\"p\"\r\n\r\n" PICTURE "\r\n--Q7--"
@@ -593,6 +620,7 @@ int main(void)
         cmocka_unit_test(pictures_of_long_bodies),
         cmocka_unit_test(more_pictures_than_are_shown),
         cmocka_unit_test(reasons),
+        cmocka_unit_test(deletions_among_facts),
         cmocka_unit_test(beside_others),
         cmocka_unit_test(beside_hides_nothing),
     };
