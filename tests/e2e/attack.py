@@ -220,18 +220,19 @@ class Rig:
         assert not status or got.status[:1] == [status], f"{what}: not {status}: {got}"
         assert not closed or got.closed, f"{what}: the connection stays open: {got}"
 
-    def stopped(self, what, got):
+    def stopped(self, what, got, later=False):
         """Held or refused: one as good as the other."""
         if b"Countersign-Ticket: " in got.data:
-            self.held(what, got)
+            self.held(what, got, later)
         else:
             self.refused(what, got, closed=False)
 
-    def held(self, what, got):
+    def held(self, what, got, later=False):
+        """later: it asked not to be waited for."""
         self.says(what)
         new = self.arrived()
         assert not new, f"{what}: arrived upstream: {new}; {got}"
-        assert got.status == [403] and b"Countersign-Ticket: " in got.data, f"{what}: {got}"
+        assert got.status == [202 if later else 403] and b"Countersign-Ticket: " in got.data, f"{what}: {got}"
 
     def passed(self, what, got, wanted, status=200):
         """wanted: (method, target, body or None) of what must have arrived, in order."""

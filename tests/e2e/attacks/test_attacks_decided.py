@@ -103,7 +103,7 @@ def a_condition_or_a_preference_is_no_other_request(rig, transport):
     secret = transport != "absolute"  # http:// has no credential in this policy, and then ranges leave as they came
     for n, line in enumerate((*LEAVE, *RANGES, *NO_RANGES)):
         wire.split = (None, "bytes", n)[n % 3]
-        lines = line.split("\r\n")
+        lines, later = line.split("\r\n"), "respond-async" in line
         got = wire.talk(wire.head("GET", "/ok", *lines), 1)
         if line in NO_RANGES and secret:
             rig.refused(f"B48 a read with {line}", got, closed=False, status=416)
@@ -121,11 +121,11 @@ def a_condition_or_a_preference_is_no_other_request(rig, transport):
         wire = again(rig, transport, wire, got)
         for method, body in (("POST", b"x"), ("PUT", b"x"), ("PATCH", b"x"), ("DELETE", b"")):
             got = wire.talk(wire.head(method, "/other", *lines, f"Content-Length: {len(body)}") + body, 1)
-            rig.held(f"B48 {method} with {line}", got)
+            rig.held(f"B48 {method} with {line}", got, later)
             wire = again(rig, transport, wire, got)
         for method, path in (("GET", "/ok"), ("HEAD", "/ok")):  # a body makes them writes, whatever is said beside it
             got = wire.talk(wire.head(method, path, *lines, "Content-Length: 1") + b"x", 1, heads=(0,) if method == "HEAD" else ())
-            rig.stopped(f"B48 {method} with a body and {line}", got)
+            rig.stopped(f"B48 {method} with a body and {line}", got, later)
             wire = again(rig, transport, wire, got)
     wire.close()
 
