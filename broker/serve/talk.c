@@ -229,9 +229,25 @@ void talk_list(struct call *x)
     call_answer(x);
 }
 
+/* One that waits for its turn has no number yet. */
+static void put_messages(struct jsonw *w, const char *name, const struct bstore_messages *all)
+{
+    jsonw_kv_array(w, name);
+    for (size_t i = 0; i < all->n; i++) {
+        jsonw_object(w);
+        if (strcmp(name, "messages") == 0)
+            jsonw_kv_u64(w, "seq", all->message[i].seq);
+        put_id(w, "turn_id", &all->message[i].turn);
+        jsonw_kv(w, "role", all->message[i].role);
+        jsonw_kv_raw(w, "message", all->message[i].body);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
 void talk_history(struct call *x)
 {
-    struct bstore_messages page;
+    struct bstore_messages page, queued;
     struct span from;
     uint64_t after = 0;
     struct jsonw w;
@@ -242,23 +258,18 @@ void talk_history(struct call *x)
         reply_no(x, 400, "`after` is the number of a message");
         return;
     }
-    enum bstore_result r = bstore_messages(x->serve->store, call_tenant(x), &id, after, &x->arena, &page);
+    /* First what waits: one that begins meanwhile is said twice, and not left out. */
+    enum bstore_result r = bstore_queued(x->serve->store, call_tenant(x), &id, &x->arena, &queued);
+    if (r == BS_OK)
+        r = bstore_messages(x->serve->store, call_tenant(x), &id, after, &x->arena, &page);
     if (r != BS_OK) {
         unable(x, r);
         return;
     }
     reply_json(x, 200, &w);
     jsonw_object(&w);
-    jsonw_kv_array(&w, "messages");
-    for (size_t i = 0; i < page.n; i++) {
-        jsonw_object(&w);
-        jsonw_kv_u64(&w, "seq", page.message[i].seq);
-        put_id(&w, "turn_id", &page.message[i].turn);
-        jsonw_kv(&w, "role", page.message[i].role);
-        jsonw_kv_raw(&w, "message", page.message[i].body);
-        jsonw_end_object(&w);
-    }
-    jsonw_end_array(&w);
+    put_messages(&w, "messages", &page);
+    put_messages(&w, "queued", &queued);
     jsonw_kv_bool(&w, "more", page.n > 0);
     jsonw_end_object(&w);
     call_answer(x);

@@ -39,12 +39,11 @@ struct bstore_event bstore_end_event(const struct id *turn, enum turn_end end, s
     return (struct bstore_event){SPAN("turn.done"), kept(&b, text)};
 }
 
-struct bstore_event bstore_queued_event(const struct id *turn, uint64_t message, char *text)
+struct bstore_event bstore_queued_event(const struct id *turn, char *text)
 {
     struct dynbuf b;
     struct jsonw w;
     begin(&w, &b, turn);
-    jsonw_kv_u64(&w, "message", message);
     jsonw_end_object(&w);
     return (struct bstore_event){SPAN("turn.queued"), kept(&b, text)};
 }
@@ -228,6 +227,13 @@ enum bstore_result bstore_messages(struct bstore *s, struct span tenant, const s
 {
     *out = (struct bstore_messages){.n = 0};
     return named(tenant) ? s->ops->messages(s, tenant, conversation, after, a, out) : BS_NONE;
+}
+
+enum bstore_result bstore_queued(struct bstore *s, struct span tenant, const struct id *conversation, struct arena *a,
+                                 struct bstore_messages *out)
+{
+    *out = (struct bstore_messages){.n = 0};
+    return named(tenant) ? s->ops->queued(s, tenant, conversation, a, out) : BS_NONE;
 }
 
 enum bstore_result bstore_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,

@@ -90,6 +90,10 @@ BSTORE_CALL bstore_events(struct bstore *s, struct span tenant, const struct id 
                           uint64_t after, struct arena *a, struct bstore_log *out);
 BSTORE_CALL bstore_messages(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                             struct arena *a, struct bstore_messages *out);
+/* What is asked of it by turns that have not begun, in their order, which seq is here; none of it is in a prompt yet.
+ */
+BSTORE_CALL bstore_queued(struct bstore *s, struct span tenant, const struct id *conversation, struct arena *a,
+                          struct bstore_messages *out);
 /* Those of a tenant, by their ids, from the one after `after` (none: from the first). */
 BSTORE_CALL bstore_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                  struct bstore_conversations *out);

@@ -78,6 +78,8 @@ enum bstore_result lite_events(struct bstore *s, struct span tenant, const struc
                                uint64_t after, struct arena *a, struct bstore_log *out);
 enum bstore_result lite_messages(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                                  struct arena *a, struct bstore_messages *out);
+enum bstore_result lite_queued(struct bstore *s, struct span tenant, const struct id *conversation, struct arena *a,
+                               struct bstore_messages *out);
 enum bstore_result lite_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                       struct bstore_conversations *out);
 enum bstore_result lite_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
