@@ -291,6 +291,9 @@ void talk_fork(struct call *x)
     enum bstore_result r = bstore_fork(x->serve->store, call_tenant(x), &id, messages, &made);
     if (r == BS_CONFLICT)
         reply_no(x, 409, "it has not so many messages, or calls would be cut from their results there");
+    else if (r == BS_FULL)
+        reply_no(x, 413, "a fork begins with at most %d messages of %d bytes in all, and %d conversations are kept",
+                 BSTORE_FORK_MAX, BSTORE_FORK_BYTES_MAX, BSTORE_CONVERSATIONS_EACH);
     else if (r != BS_OK)
         unable(x, r);
     else {

@@ -5,6 +5,26 @@
 #include "broker/store/ops.h"
 #include "common/json/json.h"
 
+/* --- what is written for every backend ----------------------------------------- */
+
+/* As broker/models/message.h keeps one, which is not to be known here. */
+bool bstore_recalled(struct dynbuf *text, struct dynbuf *out)
+{
+    struct jsonw w;
+    dynbuf_init(out, BSTORE_BODY_MAX);
+    jsonw_begin(&w, out);
+    jsonw_object(&w);
+    jsonw_kv(&w, "of", SPAN("user"));
+    jsonw_kv_array(&w, "blocks");
+    jsonw_object(&w);
+    jsonw_kv(&w, "type", SPAN("text"));
+    jsonw_kv(&w, "text", dynbuf_span(text));
+    jsonw_end_object(&w);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    return dynbuf_ok(text) && dynbuf_ok(out);
+}
+
 /* --- what is written into the log for every backend ----------------------------- */
 
 /* A failed buffer leaves an empty object: the event itself is what counts. */

@@ -53,6 +53,9 @@ enum bstore_result lite_message(struct lite *l, const struct claim *c, const str
 /* The turn of a claim is over, in the tables and in the log. */
 enum bstore_result lite_over(struct lite *l, const struct claim *c, enum turn_end end, struct span why) MUSTCHECK;
 
+/* The same of one that ended too many workers; the next turn's model is told what its calls may have done. */
+enum bstore_result lite_set_aside(struct lite *l, const struct claim *c) MUSTCHECK;
+
 enum bstore_result lite_chat(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
 enum bstore_result lite_claim(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
 enum bstore_result lite_ended(struct bstore *s, const struct id *worker);

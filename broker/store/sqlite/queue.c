@@ -252,7 +252,7 @@ enum bstore_result lite_claim(struct bstore *s, const struct id *worker, uint64_
             r = take(l, &n, ms, out);
             return lite_end(l, r == BS_OK ? say_asked(l, out) : r);
         }
-        if ((r = lite_end(l, lite_over(l, out, END_SET_ASIDE, SPAN_NONE))) != BS_OK)
+        if ((r = lite_end(l, lite_set_aside(l, out))) != BS_OK)
             return r;
     }
     return BS_NONE; /* the rest when it is asked again */

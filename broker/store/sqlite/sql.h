@@ -75,6 +75,7 @@
     X(CALL_SETTLE, "UPDATE tool_call SET ending=?5,result=?6,effect=?7,settled_ms=?8 WHERE tenant=?1 AND turn=?2" \
         " AND step=?3 AND ord=?4 AND ending='open'") \
     X(CALLS_OPEN, "SELECT count(*) FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3 AND ending='open'") \
+    X(CALLS_COUNT, "SELECT count(*) FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3") \
     X(MESSAGE_ADD, "INSERT INTO message(tenant,conversation,seq,turn,role,body) VALUES(?1,?2,?3,?4,?5,?6)") \
     X(MESSAGES, "SELECT seq,turn,role,body FROM message WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
         " LIMIT ?4") \
@@ -86,6 +87,7 @@
     X(FORK_MESSAGES, "INSERT INTO message(tenant,conversation,seq,turn,role,body) SELECT tenant,?3,seq,turn,role,body" \
         " FROM message WHERE tenant=?1 AND conversation=?2 AND seq<=?4") \
     X(FORK_CUTS, "SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2 AND seq=?3+1 AND role=?4") \
+    X(FORK_BYTES, "SELECT coalesce(sum(length(body)),0) FROM message WHERE tenant=?1 AND conversation=?2 AND seq<=?3") \
     X(FORK_COUNT, "UPDATE conversation SET messages=(SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2)" \
         " WHERE tenant=?1 AND id=?2 RETURNING messages") \
     X(CLAIMS_END, "UPDATE turn SET claimed_until=min(claimed_until,?2) WHERE worker=?1 AND state='running'") \

@@ -58,6 +58,41 @@ static void a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result(void
     assert_int_equal(messages.n, 3); /* the first one is as it was */
 }
 
+/* So many messages of a turn of this conversation, each with so many bytes. */
+static void say_much(const struct bstore_chatted *c, uint64_t steps, size_t each, size_t bytes)
+{
+    static char big[BSTORE_BODY_MAX];
+    struct bstore_message m[BSTORE_MESSAGES_MAX];
+    struct claim claim = fix_claim(1);
+    uint64_t attempts;
+    assert_true(id_eq(&claim.turn, &c->turn));
+    for (size_t i = 0; i < each; i++)
+        m[i] = (struct bstore_message){SPAN("assistant"), span_of(big, bytes)};
+    const struct bstore_settle s = {.message = m, .messages = each};
+    for (uint64_t n = 1; n <= steps; n++) {
+        fix_ok(bstore_step(fix, &claim, n, SPAN("model"), &attempts));
+        fix_ok(bstore_settle(fix, &claim, n, &s));
+    }
+    fix_ok(bstore_finish(fix, &claim, END_COMPLETED, SPAN_NONE));
+}
+
+static void a_fork_copies_so_much_and_no_more(void **state)
+{
+    enum { STEPS = BSTORE_FORK_MAX / BSTORE_MESSAGES_MAX + 1 };
+    struct bstore_chatted many = fix_chat("acme", NULL), large, other;
+    struct id made;
+    say_much(&many, STEPS, BSTORE_MESSAGES_MAX, 1);
+    fix_ok(bstore_fork(fix, SPAN("acme"), &many.conversation, BSTORE_FORK_MAX, &made));
+    assert_int_equal(bstore_fork(fix, SPAN("acme"), &many.conversation, BSTORE_FORK_MAX + 1, &made), BS_FULL);
+    large = fix_chat("acme", NULL);
+    say_much(&large, 33, 1, BSTORE_BODY_MAX);
+    fix_ok(bstore_fork(fix, SPAN("acme"), &large.conversation, 32, &made));
+    assert_int_equal(bstore_fork(fix, SPAN("acme"), &large.conversation, 33, &made), BS_FULL);
+    other = fix_chat("other", NULL);
+    say_much(&other, 1, 1, 1);
+    fix_ok(bstore_fork(fix, SPAN("other"), &other.conversation, 2, &made));
+}
+
 /* What is asked while a turn runs is not in that turn's prompt: it is in the history from when its own turn begins.
  */
 static void what_is_asked_meanwhile_waits_for_its_own_turn(void **state)
@@ -153,6 +188,7 @@ int main(void)
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result, fix_setup,
                                         fix_teardown),
+        cmocka_unit_test_setup_teardown(a_fork_copies_so_much_and_no_more, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(what_is_asked_meanwhile_waits_for_its_own_turn, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(a_worker_that_ended_loses_its_claims_at_once_and_no_other_does, fix_setup,
                                         fix_teardown),
