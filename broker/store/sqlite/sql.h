@@ -58,7 +58,7 @@
         " AND s.state='settled' WHERE now.tenant=?1 AND now.id=?2 ORDER BY t.nth DESC,s.n DESC LIMIT 1") \
     X(LOAD_OPEN, "SELECT n,attempts,state,answer FROM step WHERE tenant=?1 AND turn=?2 AND state<>'settled'" \
         " ORDER BY n DESC LIMIT 1") \
-    X(LOAD_CALLS, "SELECT tool,args,class,key,ending,result,effect FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3" \
+    X(LOAD_CALLS, "SELECT tool,args,class,key,ending,result,effect,intent_ms FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3" \
         " ORDER BY ord") \
     X(STEP_GET, "SELECT state,answer FROM step WHERE tenant=?1 AND turn=?2 AND n=?3") \
     X(STEP_NEXT, "SELECT steps+1 FROM turn WHERE tenant=?1 AND id=?2") \
