@@ -94,9 +94,8 @@ struct task {
     size_t at, ntodo;
     bool pumping, over, fenced, given_back, box_up;
     enum turn_end ending;
-    char why[WORK_WHY_MAX + 1]; /* the last thing that went wrong, for the turn's end */
-    char
-        files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of the sandbox it worked in; or empty */
+    char why[WORK_WHY_MAX + 1];     /* the last thing that went wrong, for the turn's end */
+    char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
     /* the step */
     uint64_t step;
     struct span answer; /* the model's message, as it is kept */

@@ -115,7 +115,7 @@ static void say(unsigned status, const char *json)
     fn(&task, asked_arg, status, span_str(json));
 }
 
-/* --- recall.c ----------------------------------------------------------------------------------- */
+/* --- broker/work/recall.c --- */
 
 /* A page of n commands that began then, none of which is the one that is looked for. */
 static void say_runs(size_t n, uint64_t began_ms, uint64_t seq)
@@ -164,7 +164,7 @@ static void what_may_be_forgotten_may_have_happened(void **state)
     assert_int_equal(recalled(0, 0, 0), KNOWN_NOTHING);
 }
 
-/* --- lane.c ------------------------------------------------------------------------------------- */
+/* --- broker/work/lane.c --- */
 
 static void had(struct task *t, uint64_t arg, unsigned status, struct span lease)
 {
