@@ -59,6 +59,20 @@ const char *turn_end_words(enum turn_end e)
     return ends[(unsigned)e < TURN_ENDS ? e : END_NONE].words;
 }
 
+void recalled_begin(struct dynbuf *b)
+{
+    (void)dynbuf_add(
+        b, SPAN("The last step was cut off. Some of its calls may have had their effect though nothing came "
+                "back: confirm the state before you go on, and repeat nothing blindly.\n"));
+}
+
+void recalled_call(struct dynbuf *b, struct span tool, struct span args, enum call_end end, struct span result)
+{
+    (void)dynbuf_addf(b, "\n- %.*s %.*s\n  outcome: %s\n", SPAN_FMT(tool), SPAN_FMT(span_first(args, RECALLED_ARGS)),
+                      call_end_name(end));
+    (void)dynbuf_add(b, result);
+}
+
 enum call_class call_class_of(struct span name)
 {
     for (unsigned i = 0; i < CALL_CLASSES; i++)

@@ -2,6 +2,7 @@
 #ifndef BROKER_TURN_H
 #define BROKER_TURN_H
 
+#include "common/dynbuf.h"
 #include "common/id.h"
 
 /* What repeating a tool call can do. A class is declared when the call is written down, and may only become stricter:
@@ -62,6 +63,14 @@ const char *turn_end_name(enum turn_end e);
 const char *turn_end_words(enum turn_end e);
 /* What the model is told of a call, besides its result; "" of one that is done. */
 const char *call_end_words(enum call_end e);
+/* What a model is told in place of a step of which not all is known: recalled_begin once, then each of its n calls.
+ */
+void recalled_begin(struct dynbuf *b);
+void recalled_call(struct dynbuf *b, struct span tool, struct span args, enum call_end end, struct span result);
+enum {
+    RECALLED_ARGS = 512,
+    RECALLED_RESULT = 36 * 1024
+}; /* bytes that are told of one's arguments; of all results */
 /* Names back; CALL_UNSAFE, CALL_OPEN and END_NONE of what is none. */
 enum call_class call_class_of(struct span name);
 enum call_end call_end_of(struct span name);

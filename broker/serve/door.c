@@ -475,7 +475,7 @@ static void event(void *arg, struct conn *conn, enum conn_event ev)
  * or else the oldest, so that nobody keeps the others out. The newest is first in the list. */
 static void make_room(struct serve *s)
 {
-    struct caller *most = NULL, *victim = NULL, *of[SERVE_CLIENTS + SERVE_OWN];
+    struct caller *most = NULL, *victim = NULL, *of[SERVE_CLIENTS + SERVE_OWN_CLIENTS];
     size_t n = 0;
     for (struct caller *c = s->callers; c != NULL; c = c->next) {
         size_t i = 0;
@@ -500,7 +500,7 @@ static void make_room(struct serve *s)
 static void caller_new(struct door *door, int fd)
 {
     struct serve *s = door->serve;
-    size_t most = door->own ? SERVE_CLIENTS + SERVE_OWN : SERVE_CLIENTS;
+    size_t most = door->own ? SERVE_CLIENTS + SERVE_OWN_CLIENTS : SERVE_CLIENTS;
     if (!door->own && s->ncallers >= most)
         make_room(s);
     struct caller *c = s->ncallers < most ? calloc(1, sizeof(*c)) : NULL;

@@ -20,7 +20,7 @@ struct door;
 
 enum {
     SERVE_CLIENTS = 2048,
-    SERVE_OWN = 32,              /* more for the operator, whoever else is there */
+    SERVE_OWN_CLIENTS = 32,      /* more for the operator, whoever else is there */
     SERVE_TENANT_CLIENTS = 1536, /* of one tenant: some are left to the others */
     SERVE_BODY_MAX = 1024 * 1024 + 64 * 1024,
     SERVE_ARENA_MAX = 48 * 1024 * 1024,

@@ -2,7 +2,7 @@
 #include "broker/models/message.h"
 #include "broker/serve/serve.h"
 
-enum { TEXT_MAX = 128 * 1024 };
+enum { TEXT_MAX = 128 * 1024, NAME_SHOWN = 64 };
 
 static void unable(struct call *x, enum bstore_result r)
 {
@@ -23,6 +23,22 @@ static void put_id(struct jsonw *w, const char *key, const struct id *id)
 
 /* --- POST /chat --------------------------------------------------------------------------- */
 
+/* What is misspelt would be as if it were not there, a bound among it: an object has members of these alone, its last
+ * NULL. False, answered. */
+static bool known(struct call *x, const struct json *j, const char *of, const char *const *name)
+{
+    for (const struct json *m = j->child; m != NULL; m = m->next) {
+        const char *const *n = name;
+        while (*n != NULL && !span_eq(m->key, span_str(*n)))
+            n++;
+        if (*n == NULL) {
+            reply_no(x, 400, "`%s%.*s` is no member of a chat", of, SPAN_FMT(span_first(m->key, NAME_SHOWN)));
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A whole number of the body, where it is there. -1, answered. */
 static int number(struct call *x, const struct json *j, const char *key, uint64_t most, uint64_t *out)
 {
@@ -36,11 +52,14 @@ static int number(struct call *x, const struct json *j, const char *key, uint64_
 
 static int budget(struct call *x, const struct json *j, struct budget *b)
 {
+    static const char *const names[] = {"steps", "tokens", "cost_micro", "wall_ms", "same_calls", NULL};
     *b = (struct budget){.steps = 100, .wall_ms = 3600 * 1000};
     if (j != NULL && j->type != JSON_OBJECT) {
         reply_no(x, 400, "`budget` is an object of steps, tokens, cost_micro, wall_ms and same_calls");
         return -1;
     }
+    if (j != NULL && !known(x, j, "budget.", names))
+        return -1;
     return number(x, j, "steps", TURN_STEPS_MAX, &b->steps) != 0 ||
                    number(x, j, "tokens", INT64_MAX >> 11, &b->tokens) != 0 ||
                    number(x, j, "cost_micro", INT64_MAX >> 11, &b->cost_micro) != 0 ||
@@ -78,31 +97,29 @@ static void accepted(struct call *x, const struct bstore_chatted *c)
     call_answer(x);
 }
 
-static bool known(const struct json *j)
-{
-    for (const struct json *m = j->child; m != NULL; m = m->next)
-        if (!span_eq(m->key, SPAN("message")) && !span_eq(m->key, SPAN("conversation_id")) &&
-            !span_eq(m->key, SPAN("budget")))
-            return false;
-    return true;
-}
-
 void talk_chat(struct call *x)
 {
-    const struct json *j = json_parse(dynbuf_span(&x->body), &x->arena);
+    static const char *const names[] = {"message", "conversation_id", "budget", NULL};
+    const struct json *j = json_parse(dynbuf_span(&x->body), &x->arena), *of = json_get(j, SPAN("conversation_id"));
     const struct http_field *key = http_find(&x->head, SPAN("Idempotency-Key"));
-    struct span text = json_text(j, SPAN("message")), of = json_text(j, SPAN("conversation_id"));
+    struct span text = json_text(j, SPAN("message"));
     struct bstore_chat in = {.tenant = call_tenant(x), .key = key != NULL ? key->value : SPAN_NONE};
     struct bstore_chatted out;
-    if (j == NULL || j->type != JSON_OBJECT || !known(j) || text.n == 0 || text_is_blank(text)) {
+    if (j == NULL || j->type != JSON_OBJECT || text.n == 0 || text_is_blank(text)) {
         reply_no(x, 400, "a chat is a JSON object with `message`, a text, and maybe `conversation_id` and `budget`");
+        return;
+    }
+    if (!known(x, j, "", names))
+        return;
+    if (of != NULL && of->type != JSON_STRING) {
+        reply_no(x, 400, "`conversation_id` is a text, or not there");
         return;
     }
     if (text.n > TEXT_MAX || in.key.n > BSTORE_KEY_MAX) {
         reply_no(x, 413, "a message has at most %d bytes, an Idempotency-Key %d", TEXT_MAX, BSTORE_KEY_MAX);
         return;
     }
-    if (of.n > 0 && id_parse(of, &in.conversation) != 0) {
+    if (of != NULL && id_parse(of->text, &in.conversation) != 0) {
         reply_no(x, 404, "there is no such conversation");
         return;
     }
@@ -229,9 +246,25 @@ void talk_list(struct call *x)
     call_answer(x);
 }
 
+/* One that waits for its turn has no number yet. */
+static void put_messages(struct jsonw *w, const char *name, const struct bstore_messages *all)
+{
+    jsonw_kv_array(w, name);
+    for (size_t i = 0; i < all->n; i++) {
+        jsonw_object(w);
+        if (strcmp(name, "messages") == 0)
+            jsonw_kv_u64(w, "seq", all->message[i].seq);
+        put_id(w, "turn_id", &all->message[i].turn);
+        jsonw_kv(w, "role", all->message[i].role);
+        jsonw_kv_raw(w, "message", all->message[i].body);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
 void talk_history(struct call *x)
 {
-    struct bstore_messages page;
+    struct bstore_messages page, queued;
     struct span from;
     uint64_t after = 0;
     struct jsonw w;
@@ -242,23 +275,18 @@ void talk_history(struct call *x)
         reply_no(x, 400, "`after` is the number of a message");
         return;
     }
-    enum bstore_result r = bstore_messages(x->serve->store, call_tenant(x), &id, after, &x->arena, &page);
+    /* First what waits: one that begins meanwhile is said twice, and not left out. */
+    enum bstore_result r = bstore_queued(x->serve->store, call_tenant(x), &id, &x->arena, &queued);
+    if (r == BS_OK)
+        r = bstore_messages(x->serve->store, call_tenant(x), &id, after, &x->arena, &page);
     if (r != BS_OK) {
         unable(x, r);
         return;
     }
     reply_json(x, 200, &w);
     jsonw_object(&w);
-    jsonw_kv_array(&w, "messages");
-    for (size_t i = 0; i < page.n; i++) {
-        jsonw_object(&w);
-        jsonw_kv_u64(&w, "seq", page.message[i].seq);
-        put_id(&w, "turn_id", &page.message[i].turn);
-        jsonw_kv(&w, "role", page.message[i].role);
-        jsonw_kv_raw(&w, "message", page.message[i].body);
-        jsonw_end_object(&w);
-    }
-    jsonw_end_array(&w);
+    put_messages(&w, "messages", &page);
+    put_messages(&w, "queued", &queued);
     jsonw_kv_bool(&w, "more", page.n > 0);
     jsonw_end_object(&w);
     call_answer(x);
@@ -280,6 +308,9 @@ void talk_fork(struct call *x)
     enum bstore_result r = bstore_fork(x->serve->store, call_tenant(x), &id, messages, &made);
     if (r == BS_CONFLICT)
         reply_no(x, 409, "it has not so many messages, or calls would be cut from their results there");
+    else if (r == BS_FULL)
+        reply_no(x, 413, "a fork begins with at most %d messages of %d bytes in all, and %d conversations are kept",
+                 BSTORE_FORK_MAX, BSTORE_FORK_BYTES_MAX, BSTORE_CONVERSATIONS_EACH);
     else if (r != BS_OK)
         unable(x, r);
     else {

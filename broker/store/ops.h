@@ -36,6 +36,8 @@ struct bstore_ops {
                                  uint64_t after, struct arena *a, struct bstore_log *out);
     enum bstore_result (*messages)(struct bstore *s, struct span tenant, const struct id *conversation,
                                    uint64_t after, struct arena *a, struct bstore_messages *out);
+    enum bstore_result (*queued)(struct bstore *s, struct span tenant, const struct id *conversation, struct arena *a,
+                                 struct bstore_messages *out);
     enum bstore_result (*conversations)(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                         struct bstore_conversations *out);
     enum bstore_result (*fork)(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
@@ -54,8 +56,11 @@ static inline struct span claim_tenant(const struct claim *c)
 
 /* The event of a turn that is over: its type, and its body in text (BSTORE_END_TEXT_MAX bytes). */
 struct bstore_event bstore_end_event(const struct id *turn, enum turn_end end, struct span why, char *text);
+/* The message that tells the next turn of calls with no end, whose words are text (recalled_begin); in out, which is
+ * begun here. False: no memory. */
+bool bstore_recalled(struct dynbuf *text, struct dynbuf *out) MUSTCHECK;
 /* Of a turn on the queue, and of a step that is begun once more. */
-struct bstore_event bstore_queued_event(const struct id *turn, uint64_t message, char *text);
+struct bstore_event bstore_queued_event(const struct id *turn, char *text);
 struct bstore_event bstore_again_event(const struct id *turn, uint64_t step, uint64_t attempt, char *text);
 
 #endif

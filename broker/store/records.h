@@ -65,6 +65,7 @@ struct bstore_found_call {
     struct bstore_call call;
     struct digest key;
     struct bstore_settled settled; /* CALL_OPEN: not yet */
+    uint64_t intent_ms;            /* when it was written down */
 };
 /* A turn as it was left. */
 struct bstore_turn {

@@ -5,6 +5,26 @@
 #include "broker/store/ops.h"
 #include "common/json/json.h"
 
+/* --- what is written for every backend ----------------------------------------- */
+
+/* As broker/models/message.h keeps one, which is not to be known here. */
+bool bstore_recalled(struct dynbuf *text, struct dynbuf *out)
+{
+    struct jsonw w;
+    dynbuf_init(out, BSTORE_BODY_MAX);
+    jsonw_begin(&w, out);
+    jsonw_object(&w);
+    jsonw_kv(&w, "of", SPAN("user"));
+    jsonw_kv_array(&w, "blocks");
+    jsonw_object(&w);
+    jsonw_kv(&w, "type", SPAN("text"));
+    jsonw_kv(&w, "text", dynbuf_span(text));
+    jsonw_end_object(&w);
+    jsonw_end_array(&w);
+    jsonw_end_object(&w);
+    return dynbuf_ok(text) && dynbuf_ok(out);
+}
+
 /* --- what is written into the log for every backend ----------------------------- */
 
 /* A failed buffer leaves an empty object: the event itself is what counts. */
@@ -39,12 +59,11 @@ struct bstore_event bstore_end_event(const struct id *turn, enum turn_end end, s
     return (struct bstore_event){SPAN("turn.done"), kept(&b, text)};
 }
 
-struct bstore_event bstore_queued_event(const struct id *turn, uint64_t message, char *text)
+struct bstore_event bstore_queued_event(const struct id *turn, char *text)
 {
     struct dynbuf b;
     struct jsonw w;
     begin(&w, &b, turn);
-    jsonw_kv_u64(&w, "message", message);
     jsonw_end_object(&w);
     return (struct bstore_event){SPAN("turn.queued"), kept(&b, text)};
 }
@@ -228,6 +247,13 @@ enum bstore_result bstore_messages(struct bstore *s, struct span tenant, const s
 {
     *out = (struct bstore_messages){.n = 0};
     return named(tenant) ? s->ops->messages(s, tenant, conversation, after, a, out) : BS_NONE;
+}
+
+enum bstore_result bstore_queued(struct bstore *s, struct span tenant, const struct id *conversation, struct arena *a,
+                                 struct bstore_messages *out)
+{
+    *out = (struct bstore_messages){.n = 0};
+    return named(tenant) ? s->ops->queued(s, tenant, conversation, a, out) : BS_NONE;
 }
 
 enum bstore_result bstore_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,

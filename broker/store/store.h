@@ -21,6 +21,8 @@ enum {
     BSTORE_KEYS_EACH = 65536,           /* idempotency keys of a tenant that are remembered */
     BSTORE_LOG_MAX = 20000,             /* events of a conversation */
     BSTORE_LOG_BYTES_MAX = 32 << 20,    /* and their bytes */
+    BSTORE_FORK_MAX = 4096,             /* messages that a fork begins with */
+    BSTORE_FORK_BYTES_MAX = 32 << 20,   /* and their bytes */
     BSTORE_READ_MAX = 256,              /* rows of one answer */
     BSTORE_READ_BYTES_MAX = 4 << 20,    /* after the row that reaches it, no more */
     BSTORE_LOST_MAX = 2,                /* workers that end at one step, and the turn is set aside */
@@ -90,11 +92,15 @@ BSTORE_CALL bstore_events(struct bstore *s, struct span tenant, const struct id 
                           uint64_t after, struct arena *a, struct bstore_log *out);
 BSTORE_CALL bstore_messages(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                             struct arena *a, struct bstore_messages *out);
+/* What is asked of it by turns that have not begun, in their order, which seq is here; none of it is in a prompt yet.
+ */
+BSTORE_CALL bstore_queued(struct bstore *s, struct span tenant, const struct id *conversation, struct arena *a,
+                          struct bstore_messages *out);
 /* Those of a tenant, by their ids, from the one after `after` (none: from the first). */
 BSTORE_CALL bstore_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                  struct bstore_conversations *out);
 /* A new conversation that begins with the first so many messages of this one. BS_CONFLICT: calls would be cut from
- * their results there, or it has not so many. */
+ * their results there, or it has not so many. BS_FULL: it may not copy so many. */
 BSTORE_CALL bstore_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
                         struct id *out);
 /* Another number when somebody else has changed something since it was asked last; of what is done through s itself

@@ -51,19 +51,33 @@ struct wants {
     struct wants *next; /* of those that wait for the sandbox */
 };
 
+/* The one of this credential; or where one may be put, NULL: nowhere. */
+static struct task_lease *lease_of(struct task *t, struct span credential)
+{
+    for (size_t i = 0; i < t->nleases; i++)
+        if (span_eq(t->lease[i].credential, credential))
+            return &t->lease[i];
+    return t->nleases < WORK_LEASES_MAX ? &t->lease[t->nleases] : NULL;
+}
+
 static void leased(struct task *t, uint64_t arg, unsigned status, struct span body)
 {
     const struct wants *w = (const struct wants *)(uintptr_t)arg;
     const struct json *j = status == 201 ? json_parse(body, &t->step_arena) : NULL;
     struct span lease = json_text(j, SPAN("lease"));
-    struct task_lease *l = &t->lease[t->nleases];
-    if (lease.n == 0 || lease.n > WORK_LEASE_MAX || t->nleases == WORK_LEASES_MAX) {
+    struct task_lease *l = lease_of(t, w->credential);
+    uint64_t expires_ms = 0;
+    (void)!json_u64(j, SPAN("expires_ms"), &expires_ms);
+    if (lease.n == 0 || lease.n > WORK_LEASE_MAX || l == NULL || expires_ms <= loop_wall(t->w->loop)) {
         w->fn(t, w->arg, status == 201 ? 503 : status, body);
         return;
     }
-    l->credential = arena_copy(&t->arena, w->credential);
+    if (l == &t->lease[t->nleases]) {
+        l->credential = arena_copy(&t->arena, w->credential);
+        t->nleases++;
+    }
+    l->expires_ms = expires_ms;
     (void)snprintf(l->text, sizeof(l->text), "%.*s", SPAN_FMT(lease));
-    t->nleases++;
     w->fn(t, w->arg, 200, span_str(l->text));
 }
 
@@ -72,11 +86,11 @@ void lease_need(struct task *t, struct span credential, told_fn *fn, uint64_t ar
     struct wants *w = arena_alloc(&t->step_arena, sizeof(*w));
     struct dynbuf b;
     struct jsonw j;
-    for (size_t i = 0; i < t->nleases; i++)
-        if (span_eq(t->lease[i].credential, credential)) {
-            fn(t, arg, 200, span_str(t->lease[i].text));
-            return;
-        }
+    const struct task_lease *l = lease_of(t, credential);
+    if (l != NULL && l != &t->lease[t->nleases] && l->expires_ms > loop_wall(t->w->loop) + WORK_SILENCE_MS) {
+        fn(t, arg, 200, span_str(l->text));
+        return;
+    }
     dynbuf_init(&b, JSON_MAX);
     jsonw_begin(&j, &b);
     jsonw_object(&j);

@@ -4,8 +4,7 @@
 
 enum {
     MESSAGE_ROOM = BSTORE_BODY_MAX,
-    ALL_RESULTS = 144 * 1024 /* JSON may need six bytes for one */,
-    ARGS_TOLD = 512
+    ALL_RESULTS = 144 * 1024 /* JSON may need six bytes for one */
 };
 
 const char prompt_system[] =
@@ -102,14 +101,11 @@ static struct span recalled(struct task *t)
 {
     struct dynbuf b;
     dynbuf_init(&b, MESSAGE_ROOM);
-    (void)dynbuf_addf(&b,
-                      "The last step was cut off. Some of its calls may have had their effect though nothing came "
-                      "back: confirm the state before you go on, and repeat nothing blindly.\n");
+    recalled_begin(&b);
     for (size_t i = 0; i < t->calls; i++) {
         const struct work_call *c = &t->call[i];
-        (void)dynbuf_addf(&b, "\n- %.*s %.*s\n  outcome: %s\n", SPAN_FMT(c->call.tool),
-                          SPAN_FMT(span_first(c->call.args, ARGS_TOLD)), call_end_name(c->end));
-        (void)dynbuf_add(&b, span_first(result_of(t, i), ALL_RESULTS / (4 * t->calls)));
+        recalled_call(&b, c->call.tool, c->call.args, c->end,
+                      span_first(result_of(t, i), RECALLED_RESULT / t->calls));
     }
     struct span text = arena_keep(&t->step_arena, &b);
     const struct block block = {.kind = BLOCK_TEXT, .text = text};

@@ -5,6 +5,13 @@
 
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
+#include "common/net/loop.h"
+
+/* How far back the ledger's record surely reaches: of a sandbox so many commands, of so long (STORE_RUNS_MAX and
+ * STORE_RUNS_AGE_MAX). A day less, since clocks are set. */
+enum { RUNS_KEPT = 1024 };
+#define CLOCK_MS UINT64_C(86400000)
+#define AGE_MS   (29 * CLOCK_MS)
 
 static void known(struct task *t, uint64_t ord, enum known what)
 {
@@ -38,10 +45,18 @@ static void receipt(struct task *t, uint64_t ord, const struct json *run)
     t->call[ord].effect = arena_copy(&t->arena, json_text(run, SPAN("id")));
 }
 
+/* It would be in the record still, had it been ordered. */
+static bool would_be_there(const struct task *t, uint64_t ord)
+{
+    const struct work_call *c = &t->call[ord];
+    uint64_t now = loop_wall(t->w->loop);
+    return c->intent_ms != 0 && c->intent_ms <= now && now - c->intent_ms < AGE_MS && c->since < RUNS_KEPT;
+}
+
 static void ask_ledger(struct task *t, uint64_t ord, uint64_t before);
 
-/* A page of what ran in the sandbox, the newest first. Only who has seen all of it knows that a command was not run.
- */
+/* A page of what ran in the sandbox, the newest first. Only who has seen all of it, as far back as the call was
+ * written down, knows that a command was not run; else it may have been, and is not run again by itself. */
 static void recorded(struct task *t, uint64_t ord, unsigned status, struct span body)
 {
     uint64_t before = 0;
@@ -51,7 +66,10 @@ static void recorded(struct task *t, uint64_t ord, unsigned status, struct span 
     command_mark(&t->call[ord].key, mark);
     for (const struct json *r = runs != NULL ? runs->child : NULL; r != NULL; r = r->next) {
         const struct json *begin = json_parse(json_text(r, SPAN("begin")), &t->step_arena);
+        uint64_t began_ms = UINT64_MAX - CLOCK_MS;
         (void)!json_u64(r, SPAN("begin_seq"), &before);
+        (void)!json_u64(r, SPAN("began_ms"), &began_ms);
+        t->call[ord].since += began_ms + CLOCK_MS >= t->call[ord].intent_ms;
         t->call[ord].blind |= begin == NULL;
         if (!is_marked(begin, mark))
             continue;
@@ -65,7 +83,7 @@ static void recorded(struct task *t, uint64_t ord, unsigned status, struct span 
     if (before > 1)
         ask_ledger(t, ord, before);
     else
-        known(t, ord, runs == NULL || t->call[ord].blind ? KNOWN_NOTHING : KNOWN_NOT_SENT);
+        known(t, ord, runs != NULL && !t->call[ord].blind && would_be_there(t, ord) ? KNOWN_NOT_SENT : KNOWN_NOTHING);
 }
 
 static void ask_ledger(struct task *t, uint64_t ord, uint64_t before)
@@ -93,6 +111,7 @@ static void listed(struct task *t, uint64_t ord, unsigned status, struct span bo
         return;
     }
     t->call[ord].blind = false;
+    t->call[ord].since = 0;
     if (status == 200 || status == 404)
         ask_ledger(t, ord, INT64_MAX);
     else

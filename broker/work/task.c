@@ -143,6 +143,7 @@ static void plan(struct task *t, size_t n)
     struct jsonw w;
     for (size_t i = 0; i < n; i++) {
         call[i] = t->call[i].call;
+        t->call[i].intent_ms = loop_wall(t->w->loop);
         call_key(&t->claim.turn, t->step, i, call[i].tool, call[i].args, &t->call[i].key);
     }
     const struct bstore_plan p = {.answer = t->answer, .used = t->used, .call = call, .n = n};
@@ -284,6 +285,7 @@ static void begin_agent(struct task *t)
         const struct bstore_found_call *c = &f->call[i];
         t->call[i] = (struct work_call){.call = c->call,
                                         .key = c->key,
+                                        .intent_ms = c->intent_ms,
                                         .end = c->settled.end,
                                         .result = c->settled.result,
                                         .effect = c->settled.effect};

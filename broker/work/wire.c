@@ -8,13 +8,7 @@
 #include "common/net/conn.h"
 #include "common/net/loop.h"
 
-enum {
-    IN_MAX = 128 * 1024,
-    CONNECT_MS = 60 * 1000,
-    SILENCE_MS = 10 * 60 * 1000,
-    HEAD_ROOM = 32 * 1024,
-    PART = 256 * 1024
-};
+enum { IN_MAX = 128 * 1024, CONNECT_MS = 60 * 1000, HEAD_ROOM = 32 * 1024, PART = 256 * 1024 };
 
 struct wire {
     struct work *w;
@@ -163,7 +157,7 @@ static void push(struct wire *w)
         }
         w->sent += part.n;
     }
-    conn_deadline(w->conn, SILENCE_MS);
+    conn_deadline(w->conn, WORK_SILENCE_MS);
 }
 
 /* --- what comes ---------------------------------------------------------------------------- */
@@ -278,7 +272,7 @@ static void event(void *arg, struct conn *c, enum conn_event ev)
             push(w);
         break;
     case CONN_DATA:
-        conn_deadline(c, SILENCE_MS);
+        conn_deadline(c, WORK_SILENCE_MS);
         if (w->at == W_TUNNEL)
             hear_tunnel(w);
         else if (w->at == W_HEAD)

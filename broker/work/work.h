@@ -28,8 +28,9 @@ struct wish;
 enum {
     WORK_CLAIM_MS = 15 * 1000, /* a claim; each tick, and all that is written down, extends it */
     WORK_TICK_MS = 1000,
-    WORK_LOOK_MS = 100,          /* how often it is looked whether there may be a turn */
-    WORK_TRY_MS = 1000,          /* and how often one is asked for, though nobody has written anything */
+    WORK_SILENCE_MS = 10 * 60 * 1000, /* of a model; a lease of which less is left is not shown to one */
+    WORK_LOOK_MS = 100,               /* how often it is looked whether there may be a turn */
+    WORK_TRY_MS = 1000,               /* and how often one is asked for, though nobody has written anything */
     WORK_TURN_BYTES = 256 << 20, /* of memory that one turn may take; the process has as much and a little more */
     WORK_STEP_BYTES = 64 << 20,
     WORK_TODO_MAX = 256,
@@ -62,18 +63,21 @@ struct work {
 struct work_call {
     struct bstore_call call;
     struct digest key;
-    enum call_end end; /* CALL_OPEN: not yet */
+    uint64_t intent_ms; /* when it was written down, before it could be sent */
+    enum call_end end;  /* CALL_OPEN: not yet */
     struct span result, effect;
     struct dynbuf said;     /* while it runs */
     uint64_t cut;           /* bytes that were not kept */
     struct attach *follows; /* a command */
     bool command, waits;    /* command: it is one of those that may run at once; waits: until it may be */
     bool abort, blind;      /* blind: the record has a command of which it does not say what it was */
+    size_t since;           /* recall.c: commands that the record has begun since its intent */
     uint64_t shown;         /* bytes of its output that readers were shown */
 };
 
 struct task_lease {
     struct span credential;
+    uint64_t expires_ms;
     char text[WORK_LEASE_MAX + 1];
 };
 
@@ -90,9 +94,8 @@ struct task {
     size_t at, ntodo;
     bool pumping, over, fenced, given_back, box_up;
     enum turn_end ending;
-    char why[WORK_WHY_MAX + 1]; /* the last thing that went wrong, for the turn's end */
-    char
-        files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of the sandbox it worked in; or empty */
+    char why[WORK_WHY_MAX + 1];     /* the last thing that went wrong, for the turn's end */
+    char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
     /* the step */
     uint64_t step;
     struct span answer; /* the model's message, as it is kept */

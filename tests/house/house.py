@@ -24,7 +24,7 @@ SKIP = ("build", ".git", "node_modules", "autom4te.cache")
 IMPURE = re.compile(
     r"^(open|openat|fopen|read|write|socket|connect|bind|accept|getenv|secure_getenv|time|clock_gettime|"
     r"gettimeofday|random|rand|getrandom|arc4random.*|fork|exec.*|system|popen|EVP_.*|SSL_.*|event_.*|sqlite3_.*|yaml_.*)$")
-BOUND = re.compile(r"\b([A-Z][A-Z0-9_]*(?:_MAX|_EACH|_LEAFS|_TICKETS|_SHARE|_A_FRONT|_FRAMES))\s*=|"
+BOUND = re.compile(r"\b([A-Z][A-Z0-9_]*(?:_MAX|_EACH|_LEAFS|_TICKETS|_SHARE|_A_FRONT|_FRAMES|_CLIENTS))\s*=|"
                    r"#define\s+([A-Z][A-Z0-9_]*(?:_MAX|_BYTES))\s")
 problems = []
 

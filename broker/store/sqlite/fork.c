@@ -46,7 +46,14 @@ static enum bstore_result may_fork(struct lite *l, struct span tenant, const str
     db_text(q, 4, BSTORE_RESULTS);
     if (lite_number(l, q, &n) != 0)
         return BS_FAIL;
-    return n > 0 ? BS_CONFLICT : BS_OK;
+    if (n > 0)
+        return BS_CONFLICT;
+    if (messages > BSTORE_FORK_MAX)
+        return BS_FULL;
+    if ((q = lite_stmt(l, SQL_FORK_BYTES, tenant, id)) == NULL)
+        return BS_FAIL;
+    db_int(q, 3, messages);
+    return lite_number(l, q, &n) != 0 ? BS_FAIL : n > BSTORE_FORK_BYTES_MAX ? BS_FULL : BS_OK;
 }
 
 static enum bstore_result copy(struct lite *l, struct span tenant, const struct lite_id *from,

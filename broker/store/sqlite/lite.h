@@ -53,6 +53,9 @@ enum bstore_result lite_message(struct lite *l, const struct claim *c, const str
 /* The turn of a claim is over, in the tables and in the log. */
 enum bstore_result lite_over(struct lite *l, const struct claim *c, enum turn_end end, struct span why) MUSTCHECK;
 
+/* The same of one that ended too many workers; the next turn's model is told what its calls may have done. */
+enum bstore_result lite_set_aside(struct lite *l, const struct claim *c) MUSTCHECK;
+
 enum bstore_result lite_chat(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
 enum bstore_result lite_claim(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out);
 enum bstore_result lite_ended(struct bstore *s, const struct id *worker);
@@ -78,6 +81,8 @@ enum bstore_result lite_events(struct bstore *s, struct span tenant, const struc
                                uint64_t after, struct arena *a, struct bstore_log *out);
 enum bstore_result lite_messages(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                                  struct arena *a, struct bstore_messages *out);
+enum bstore_result lite_queued(struct bstore *s, struct span tenant, const struct id *conversation, struct arena *a,
+                               struct bstore_messages *out);
 enum bstore_result lite_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                       struct bstore_conversations *out);
 enum bstore_result lite_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,

@@ -71,7 +71,8 @@ static bool one_call(struct lite *l, sqlite3_stmt *q, struct arena *a, struct bs
     *out = (struct bstore_found_call){
         .call = {keep(l, a, db_col(q, 0)), keep(l, a, db_col(q, 1)),
                  class < CALL_CLASSES ? (enum call_class) class : CALL_UNSAFE},
-        .settled = {call_end_of(db_col(q, 4)), keep(l, a, db_col(q, 5)), keep(l, a, db_col(q, 6))}};
+        .settled = {call_end_of(db_col(q, 4)), keep(l, a, db_col(q, 5)), keep(l, a, db_col(q, 6))},
+        .intent_ms = db_col_int(q, 7)};
     return db_col_digest(q, 3, &out->key);
 }
 

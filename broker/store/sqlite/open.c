@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broker/store/sqlite/schema_2_sql.h"
 #include "broker/store/sqlite/schema_sql.h"
 #include "common/time/clock.h"
 
@@ -11,8 +12,8 @@ static const struct db_statement statements[SQL_COUNT] = {
     SQL_STATEMENTS(X)
 #undef X
 };
-static const char *const schemas[BSTORE_SCHEMA] = {schema_sql};
-static const unsigned tables[BSTORE_SCHEMA] = {8};
+static const char *const schemas[BSTORE_SCHEMA] = {schema_sql, schema_2_sql};
+static const unsigned tables[BSTORE_SCHEMA] = {8, 8};
 
 static const struct db_kind kind = {
     .application = BSTORE_APPLICATION,
@@ -59,6 +60,7 @@ static const struct bstore_ops ops = {
     .turn = lite_turn,
     .events = lite_events,
     .messages = lite_messages,
+    .queued = lite_queued,
     .ended = lite_ended,
     .conversations = lite_conversations,
     .fork = lite_fork,

@@ -125,6 +125,7 @@ static enum bstore_result add_turn(struct lite *l, const struct bstore_chat *in,
     db_int(q, 8, in->budget.cost_micro);
     db_int(q, 9, in->budget.wall_ms);
     db_int(q, 10, in->budget.same_calls);
+    db_blob(q, 11, in->body);
     return db_run(&l->db, q) == 0 ? count(l, in->tenant, 0, 1, 0) : BS_FAIL;
 }
 
@@ -146,13 +147,12 @@ static enum bstore_result add_key(struct lite *l, const struct bstore_chat *in, 
     return db_run(&l->db, q) == 0 ? count(l, in->tenant, 0, 0, 1) : BS_FAIL;
 }
 
-/* The turn, the message that it answers, the event that says so, the key. */
+/* The turn with the message that it is to answer, the event that says so, the key. */
 static enum bstore_result add_chat(struct lite *l, const struct bstore_chat *in, struct bstore_chatted *out)
 {
     char text[BSTORE_END_TEXT_MAX];
-    const struct bstore_message m = {SPAN("user"), in->body};
     struct claim c = {.tenant_n = in->tenant.n};
-    uint64_t message, seq;
+    uint64_t seq;
     enum bstore_result r = conversation_of(l, in, &c.conversation);
     if (r != BS_OK)
         return r;
@@ -161,9 +161,9 @@ static enum bstore_result add_chat(struct lite *l, const struct bstore_chat *in,
         db_doom(&l->db, "the system has no randomness to give");
         return BS_FAIL;
     }
-    if ((r = add_turn(l, in, &c)) != BS_OK || (r = lite_message(l, &c, &m, &message)) != BS_OK)
+    if ((r = add_turn(l, in, &c)) != BS_OK)
         return r;
-    const struct bstore_event queued = bstore_queued_event(&c.turn, message, text);
+    const struct bstore_event queued = bstore_queued_event(&c.turn, text);
     if ((r = lite_append(l, &c, &queued, 1, &seq)) != BS_OK)
         return r;
     *out = (struct bstore_chatted){c.conversation, c.turn, 1, seq - 1};
@@ -222,6 +222,23 @@ static enum bstore_result take(struct lite *l, const struct next *n, uint64_t ms
     return lite_change(l, lite_stmt(l, SQL_TENANT_SERVED, claim_tenant(c), NULL), BS_FAIL);
 }
 
+/* What was asked is among the conversation's messages from now on: behind what the turns before have said, and in no
+ * prompt of theirs. */
+static enum bstore_result say_asked(struct lite *l, const struct claim *c)
+{
+    struct lite_id turn = lite_id(&c->turn);
+    uint64_t seq;
+    sqlite3_stmt *q = lite_stmt(l, SQL_TURN_ASKED, claim_tenant(c), &turn);
+    if (q == NULL)
+        return BS_FAIL;
+    enum db_result got = db_step(&l->db, q);
+    const struct bstore_message m = {SPAN("user"), got == DB_ROW ? db_col(q, 0) : SPAN_NONE};
+    enum bstore_result r = got == DB_ROW ? lite_message(l, c, &m, &seq) : got == DB_DONE ? BS_OK : BS_FAIL;
+    sqlite3_reset(q);
+    return got == DB_ROW && r == BS_OK ? lite_change(l, lite_stmt(l, SQL_TURN_SAID, claim_tenant(c), &turn), BS_FAIL)
+                                       : r;
+}
+
 enum bstore_result lite_claim(struct bstore *s, const struct id *worker, uint64_t ms, struct claim *out)
 {
     struct lite *l = lite_of(s);
@@ -231,9 +248,11 @@ enum bstore_result lite_claim(struct bstore *s, const struct id *worker, uint64_
         enum bstore_result r = lite_begin(l) != 0 ? BS_FAIL : next_of(l, out, &n);
         if (r != BS_OK)
             return lite_end(l, r);
-        if (!n.ran || n.lost < BSTORE_LOST_MAX)
-            return lite_end(l, take(l, &n, ms, out));
-        if ((r = lite_end(l, lite_over(l, out, END_SET_ASIDE, SPAN_NONE))) != BS_OK)
+        if (!n.ran || n.lost < BSTORE_LOST_MAX) {
+            r = take(l, &n, ms, out);
+            return lite_end(l, r == BS_OK ? say_asked(l, out) : r);
+        }
+        if ((r = lite_end(l, lite_set_aside(l, out))) != BS_OK)
             return r;
     }
     return BS_NONE; /* the rest when it is asked again */

@@ -125,3 +125,16 @@ enum bstore_result lite_messages(struct bstore *s, struct span tenant, const str
     db_int(q, 4, BSTORE_READ_MAX);
     return lite_end(l, messages(l, q, a, out));
 }
+
+enum bstore_result lite_queued(struct bstore *s, struct span tenant, const struct id *conversation, struct arena *a,
+                               struct bstore_messages *out)
+{
+    struct lite *l = lite_of(s);
+    struct lite_id id = lite_id(conversation);
+    sqlite3_stmt *q = lite_begin_read(l) == 0 ? lite_stmt(l, SQL_QUEUED, tenant, &id) : NULL;
+    if (q == NULL)
+        return lite_end(l, BS_FAIL);
+    db_int(q, 3, 0);
+    db_int(q, 4, BSTORE_TALK_MAX);
+    return lite_end(l, messages(l, q, a, out));
+}

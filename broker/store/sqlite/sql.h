@@ -30,7 +30,9 @@
     X(LOG_FIRST, "UPDATE conversation SET log_first=?3,log_bytes=(SELECT coalesce(sum(length(body)),0) FROM display" \
         " WHERE tenant=?1 AND conversation=?2) WHERE tenant=?1 AND id=?2 RETURNING log_bytes") \
     X(TURN_ADD, "INSERT INTO turn(tenant,id,conversation,nth,state,ready_ms,created_ms,steps_max,tokens_max,cost_max," \
-        "wall_max_ms,same_max) VALUES(?1,?2,?3,?4,'queued',?5,?5,?6,?7,?8,?9,?10)") \
+        "wall_max_ms,same_max,asked) VALUES(?1,?2,?3,?4,'queued',?5,?5,?6,?7,?8,?9,?10,?11)") \
+    X(TURN_ASKED, "SELECT asked FROM turn WHERE tenant=?1 AND id=?2 AND asked IS NOT NULL") \
+    X(TURN_SAID, "UPDATE turn SET asked=NULL WHERE tenant=?1 AND id=?2") \
     X(CLAIM_NEXT, "SELECT t.tenant,t.id,t.conversation,t.state,t.lost FROM tenant k CROSS JOIN turn t ON t.tenant=k.tenant" \
         " WHERE k.open>0 AND t.state IN " SQL_OPEN " AND t.ready_ms<=?1 AND (t.state='queued' OR t.claimed_until<=?1)" \
         " AND NOT EXISTS (SELECT 1 FROM turn u WHERE u.tenant=t.tenant AND u.conversation=t.conversation" \
@@ -41,7 +43,7 @@
     X(FENCE, "UPDATE turn SET claimed_until=?5+claim_ms WHERE tenant=?1 AND id=?2 AND epoch=?3 AND worker=?4" \
         " AND state='running' AND claimed_until>?5 AND conversation=?6 RETURNING cancelled") \
     X(TURN_RELEASE, "UPDATE turn SET state='queued',ready_ms=?3,worker='',claimed_until=0 WHERE tenant=?1 AND id=?2") \
-    X(TURN_END, "UPDATE turn SET state=?3,ending=?4,why=?5,ended_ms=?6 WHERE tenant=?1 AND id=?2") \
+    X(TURN_END, "UPDATE turn SET state=?3,ending=?4,why=?5,ended_ms=?6,asked=NULL WHERE tenant=?1 AND id=?2") \
     X(TURN_CANCEL, "UPDATE turn SET cancelled=1 WHERE tenant=?1 AND id=?2 AND state IN " SQL_OPEN \
         " RETURNING epoch,conversation") \
     X(TURN_GET, "SELECT conversation,state,ending,why,steps,tokens,cost FROM turn WHERE tenant=?1 AND id=?2") \
@@ -56,7 +58,7 @@
         " AND s.state='settled' WHERE now.tenant=?1 AND now.id=?2 ORDER BY t.nth DESC,s.n DESC LIMIT 1") \
     X(LOAD_OPEN, "SELECT n,attempts,state,answer FROM step WHERE tenant=?1 AND turn=?2 AND state<>'settled'" \
         " ORDER BY n DESC LIMIT 1") \
-    X(LOAD_CALLS, "SELECT tool,args,class,key,ending,result,effect FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3" \
+    X(LOAD_CALLS, "SELECT tool,args,class,key,ending,result,effect,intent_ms FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3" \
         " ORDER BY ord") \
     X(STEP_GET, "SELECT state,answer FROM step WHERE tenant=?1 AND turn=?2 AND n=?3") \
     X(STEP_NEXT, "SELECT steps+1 FROM turn WHERE tenant=?1 AND id=?2") \
@@ -73,15 +75,19 @@
     X(CALL_SETTLE, "UPDATE tool_call SET ending=?5,result=?6,effect=?7,settled_ms=?8 WHERE tenant=?1 AND turn=?2" \
         " AND step=?3 AND ord=?4 AND ending='open'") \
     X(CALLS_OPEN, "SELECT count(*) FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3 AND ending='open'") \
+    X(CALLS_COUNT, "SELECT count(*) FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3") \
     X(MESSAGE_ADD, "INSERT INTO message(tenant,conversation,seq,turn,role,body) VALUES(?1,?2,?3,?4,?5,?6)") \
     X(MESSAGES, "SELECT seq,turn,role,body FROM message WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
         " LIMIT ?4") \
+    X(QUEUED, "SELECT nth,id,'user',asked FROM turn INDEXED BY turn_talk WHERE tenant=?1 AND conversation=?2 AND state IN " SQL_OPEN \
+        " AND asked IS NOT NULL AND nth>?3 ORDER BY nth LIMIT ?4") \
     X(CONVERSATIONS, "SELECT c.id,c.created_ms,c.changed_ms,c.turns,c.messages,c.phase,EXISTS (SELECT 1 FROM turn t WHERE" \
         " t.tenant=c.tenant AND t.conversation=c.id AND t.state IN " SQL_OPEN ") FROM conversation c WHERE c.tenant=?1" \
         " AND c.id>?2 ORDER BY c.id LIMIT ?3") \
     X(FORK_MESSAGES, "INSERT INTO message(tenant,conversation,seq,turn,role,body) SELECT tenant,?3,seq,turn,role,body" \
         " FROM message WHERE tenant=?1 AND conversation=?2 AND seq<=?4") \
     X(FORK_CUTS, "SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2 AND seq=?3+1 AND role=?4") \
+    X(FORK_BYTES, "SELECT coalesce(sum(length(body)),0) FROM message WHERE tenant=?1 AND conversation=?2 AND seq<=?3") \
     X(FORK_COUNT, "UPDATE conversation SET messages=(SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2)" \
         " WHERE tenant=?1 AND id=?2 RETURNING messages") \
     X(CLAIMS_END, "UPDATE turn SET claimed_until=min(claimed_until,?2) WHERE worker=?1 AND state='running'") \

@@ -108,8 +108,7 @@
     X(EFFECTS_OPEN, "SELECT boot,xid,ticket,sandbox,state FROM effect WHERE state IN ('intent','sent') LIMIT 256") \
     X(RESERVED_SUM, "SELECT coalesce(sum(amount>>32),0),coalesce(sum(amount&4294967295),0),count(*) FROM reserved" \
         " WHERE who=?1 AND rule=?2 AND measure=?3 AND at_ms BETWEEN ?4 AND ?5") \
-    X(RESERVED_FROM, "SELECT at_ms,amount FROM reserved WHERE who=?1 AND rule=?2 AND measure=?3 AND at_ms>?4" \
-        " ORDER BY at_ms") \
+    X(RESERVED_FROM, "SELECT at_ms,amount FROM reserved WHERE who=?1 AND rule=?2 AND measure=?3 AND at_ms>?4 ORDER BY at_ms") \
     X(RESERVED_HAS, "SELECT 1 FROM reserved INDEXED BY reserved_ticket WHERE who=?1 AND rule=?2 AND measure=?3" \
         " AND ticket=?4") \
     X(RESERVED_ADD, "INSERT INTO reserved(who,rule,measure,at_ms,amount,ticket,boot,xid) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)") \
@@ -120,8 +119,7 @@
         " (SELECT rowid FROM reserved WHERE at_ms>0 AND at_ms<=?1 LIMIT 4096)") \
     X(SANDBOX_ALL, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen" \
         " FROM sandbox ORDER BY name") \
-    X(SANDBOX_GET, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen" \
-        " FROM sandbox WHERE name=?1") \
+    X(SANDBOX_GET, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen FROM sandbox WHERE name=?1") \
     X(SANDBOX_TOKEN, "SELECT 1 FROM sandbox WHERE instr(token_hash,?1)>0 AND name<>?2") \
     X(SANDBOX_COUNT, "SELECT count(*) FROM sandbox") \
     X(SANDBOX_PUT, "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms," \

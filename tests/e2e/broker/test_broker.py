@@ -41,8 +41,26 @@ def a_model_edits_a_file_and_runs_a_command(lab):
     # All of it was read: a reader that comes back with the last id may stop.
     assert broker.ask("GET", "/stream/" + said["conversation_id"], Last_Event_ID=reader.after)[0] == 204
     it_goes_on_and_is_forked(broker, said)
+    what_is_asked_meanwhile_has_its_own_turn(broker)
     keys_and_tenants(broker, said)
     what_goes_wrong_has_its_words(broker)
+
+
+def what_is_asked_meanwhile_has_its_own_turn(broker):
+    gate = Gate(call("list_files", path="."))
+    broker.model.script([gate, text("The first."), text("The second.")])
+    first = broker.chat("ask one")
+    assert gate.reached.wait(PATIENCE)
+    second = broker.chat("ask two", conversation_id=first["conversation_id"])
+    path = f"/conversations/{first['conversation_id']}/history"
+    assert [m["turn_id"] for m in broker.ask("GET", path)[1]["queued"]] == [second["turn_id"]]
+    gate.go.set()
+    assert [broker.done(turn)["end"] for turn in (first, second)] == ["completed"] * 2
+    asked = [json.dumps(a["body"]["messages"]) for a in broker.model.asked[-3:]]
+    assert ["ask two" in a for a in asked] == [False, False, True], asked
+    history = broker.ask("GET", path)[1]
+    assert [m["role"] for m in history["messages"]] == ["user", "assistant", "results", "assistant", "user", "assistant"], history
+    assert history["queued"] == [], history
 
 
 def it_goes_on_and_is_forked(broker, said):

@@ -273,6 +273,38 @@ static void two_workers_at_one_step_and_it_is_set_aside(void **state)
     assert_int_equal(bstore_cancel(fix, SPAN("acme"), &t.turn), BS_NONE);
 }
 
+static bool told(const struct bstore_read_message *m, const char *words)
+{
+    return span_find(m->body, span_str(words)) < m->body.n;
+}
+
+/* The model of the next turn is told what the calls were that nobody saw the end of, and what the others said. */
+static void what_was_set_aside_is_told_to_the_next_turn(void **state)
+{
+    struct bstore_chatted t = fix_chat("acme", NULL);
+    const struct bstore_call call[] = {{SPAN("shell"), SPAN("{\"command\":\"make\"}"), CALL_UNSAFE},
+                                       {SPAN("shell"), SPAN("{\"command\":\"send\"}"), CALL_UNSAFE}};
+    const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, call, 2};
+    struct bstore_messages m;
+    uint64_t attempts;
+    struct claim c = fix_claim(1);
+    (void)fix_chat("acme", &t.conversation);
+    fix_ok(bstore_step(fix, &c, 1, SPAN("model"), &attempts));
+    fix_ok(bstore_plan(fix, &c, 1, &plan));
+    fix_ok(fix_call(&c, 1, "it was made"));
+    fix_now += CLAIM_MS;
+    c = fix_claim(2);
+    fix_now += CLAIM_MS;
+    c = fix_claim(3);
+    fix_ok(bstore_messages(fix, SPAN("acme"), &t.conversation, 0, &fix_arena, &m));
+    assert_int_equal(m.n, 3);
+    assert_true(span_eq(m.message[1].role, SPAN("recalled")) && id_eq(&m.message[1].turn, &t.turn));
+    assert_true(told(&m.message[1], "confirm the state") && told(&m.message[1], "outcome: done\\nit was made"));
+    assert_true(told(&m.message[1], "send") && told(&m.message[1], "outcome: unknown\\nThis call was cut off"));
+    assert_true(span_starts(m.message[1].body,
+                            SPAN("{\"of\":\"user\",\"blocks\":[{\"type\":\"text\",\"text\":\"The last step")));
+}
+
 static void a_step_that_settles_counts_anew(void **state)
 {
     struct bstore_chatted t = fix_chat("acme", NULL);
@@ -538,6 +570,7 @@ int main(void)
         T(a_late_worker_can_change_nothing),
         T(a_claim_goes_by_the_stores_clock),
         T(two_workers_at_one_step_and_it_is_set_aside),
+        T(what_was_set_aside_is_told_to_the_next_turn),
         T(a_step_that_settles_counts_anew),
         T(given_back_is_not_lost),
         T(cancelled_before_and_while_it_runs),

@@ -179,9 +179,9 @@ static void killed_before_each_statement(void **state)
         assert_int_equal(WTERMSIG(status), SIGKILL);
     }
     assert_true(WIFEXITED(status)); /* the last one went through to its end */
-    static const char *const must[] = {"BEGIN",    "COMMIT",      "COMMITTED",   "CLAIM_TAKE",
-                                       "TURN_ADD", "CALL_SETTLE", "STEP_SETTLE", "MESSAGE_ADD",
-                                       "LOG_ADD",  "TURN_END",    "KEY_ADD",     "CALL_ADD"};
+    static const char *const must[] = {"BEGIN",       "COMMIT",      "COMMITTED",   "CLAIM_TAKE", "TURN_ADD",
+                                       "CALL_SETTLE", "STEP_SETTLE", "MESSAGE_ADD", "LOG_ADD",    "TURN_END",
+                                       "KEY_ADD",     "CALL_ADD",    "TURN_SAID"};
     for (size_t i = 0; i < sizeof(must) / sizeof(must[0]); i++) {
         unsigned times = 0;
         for (unsigned k = 1; k < n; k++)

@@ -32,7 +32,7 @@ static void a_list_has_its_tenants_alone_and_goes_on_where_it_ended(void **state
     fix_ok(bstore_conversations(fix, SPAN("other"), &none, &fix_arena, &all));
     assert_int_equal(all.n, 1);
     assert_true(id_eq(&all.row[0].id, &other.conversation) && all.row[0].busy);
-    assert_int_equal(all.row[0].messages, 1);
+    assert_int_equal(all.row[0].messages, 0); /* it waits */
     assert_int_equal(bstore_conversations(fix, SPAN_NONE, &none, &fix_arena, &all), BS_NONE);
 }
 
@@ -48,6 +48,7 @@ static void a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result(void
     assert_int_equal(bstore_fork(fix, SPAN("other"), &c.conversation, 1, &made), BS_NONE);
     fix_ok(bstore_fork(fix, SPAN("acme"), &c.conversation, 3, &made));
     again = fix_chat("acme", &made);
+    (void)fix_claim(1);
     fix_ok(bstore_messages(fix, SPAN("acme"), &made, 0, &fix_arena, &messages));
     assert_int_equal(messages.n, 4);
     assert_true(span_eq(messages.message[2].role, SPAN("results")));
@@ -55,6 +56,77 @@ static void a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result(void
     assert_true(id_eq(&again.conversation, &made));
     fix_ok(bstore_messages(fix, SPAN("acme"), &c.conversation, 0, &fix_arena, &messages));
     assert_int_equal(messages.n, 3); /* the first one is as it was */
+}
+
+/* So many messages of a turn of this conversation, each with so many bytes. */
+static void say_much(const struct bstore_chatted *c, uint64_t steps, size_t each, size_t bytes)
+{
+    static char big[BSTORE_BODY_MAX];
+    struct bstore_message m[BSTORE_MESSAGES_MAX];
+    struct claim claim = fix_claim(1);
+    uint64_t attempts;
+    assert_true(id_eq(&claim.turn, &c->turn));
+    for (size_t i = 0; i < each; i++)
+        m[i] = (struct bstore_message){SPAN("assistant"), span_of(big, bytes)};
+    const struct bstore_settle s = {.message = m, .messages = each};
+    for (uint64_t n = 1; n <= steps; n++) {
+        fix_ok(bstore_step(fix, &claim, n, SPAN("model"), &attempts));
+        fix_ok(bstore_settle(fix, &claim, n, &s));
+    }
+    fix_ok(bstore_finish(fix, &claim, END_COMPLETED, SPAN_NONE));
+}
+
+static void a_fork_copies_so_much_and_no_more(void **state)
+{
+    enum { STEPS = BSTORE_FORK_MAX / BSTORE_MESSAGES_MAX + 1 };
+    struct bstore_chatted many = fix_chat("acme", NULL), large, other;
+    struct id made;
+    say_much(&many, STEPS, BSTORE_MESSAGES_MAX, 1);
+    fix_ok(bstore_fork(fix, SPAN("acme"), &many.conversation, BSTORE_FORK_MAX, &made));
+    assert_int_equal(bstore_fork(fix, SPAN("acme"), &many.conversation, BSTORE_FORK_MAX + 1, &made), BS_FULL);
+    large = fix_chat("acme", NULL);
+    say_much(&large, 33, 1, BSTORE_BODY_MAX);
+    fix_ok(bstore_fork(fix, SPAN("acme"), &large.conversation, 32, &made));
+    assert_int_equal(bstore_fork(fix, SPAN("acme"), &large.conversation, 33, &made), BS_FULL);
+    other = fix_chat("other", NULL);
+    say_much(&other, 1, 1, 1);
+    fix_ok(bstore_fork(fix, SPAN("other"), &other.conversation, 2, &made));
+}
+
+/* What is asked while a turn runs is not in that turn's prompt: it is in the history from when its own turn begins.
+ */
+static void what_is_asked_meanwhile_waits_for_its_own_turn(void **state)
+{
+    struct bstore_chatted one = fix_chat("acme", NULL), two, three;
+    struct bstore_messages m;
+    struct claim c = fix_claim(1);
+    two = fix_chat("acme", &one.conversation);
+    three = fix_chat("acme", &one.conversation);
+    fix_ok(bstore_messages(fix, SPAN("acme"), &one.conversation, 0, &fix_arena, &m));
+    assert_int_equal(m.n, 1);
+    fix_ok(bstore_queued(fix, SPAN("acme"), &one.conversation, &fix_arena, &m)); /* it is shown */
+    assert_int_equal(m.n, 2);
+    assert_true(id_eq(&m.message[0].turn, &two.turn) && id_eq(&m.message[1].turn, &three.turn));
+    assert_true(span_eq(m.message[1].body, SPAN("{\"text\":\"hello\"}")));
+    fix_ok(bstore_queued(fix, SPAN("other"), &one.conversation, &fix_arena, &m));
+    assert_int_equal(m.n, 0);
+    fix_plan(&c, 1, CALL_READ);
+    fix_ok(fix_call(&c, 1, "result"));
+    fix_ok(fix_settle(&c, 1, "{}"));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    fix_ok(bstore_cancel(fix, SPAN("acme"), &two.turn)); /* before it began: nobody is asked it */
+    c = fix_claim(2);
+    assert_true(id_eq(&c.turn, &three.turn));
+    fix_ok(bstore_messages(fix, SPAN("acme"), &one.conversation, 0, &fix_arena, &m));
+    assert_int_equal(m.n, 4);
+    assert_true(id_eq(&m.message[0].turn, &one.turn) && id_eq(&m.message[3].turn, &three.turn));
+    assert_true(span_eq(m.message[3].role, SPAN("user")) && m.message[3].seq == 4);
+    fix_ok(bstore_queued(fix, SPAN("acme"), &one.conversation, &fix_arena, &m));
+    assert_int_equal(m.n, 0);
+    fix_ok(bstore_release(fix, &c, 0)); /* taken once more: it is said once */
+    c = fix_claim(3);
+    fix_ok(bstore_messages(fix, SPAN("acme"), &one.conversation, 0, &fix_arena, &m));
+    assert_int_equal(m.n, 4);
 }
 
 static void a_worker_that_ended_loses_its_claims_at_once_and_no_other_does(void **state)
@@ -116,6 +188,8 @@ int main(void)
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result, fix_setup,
                                         fix_teardown),
+        cmocka_unit_test_setup_teardown(a_fork_copies_so_much_and_no_more, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(what_is_asked_meanwhile_waits_for_its_own_turn, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(a_worker_that_ended_loses_its_claims_at_once_and_no_other_does, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_tenant_that_has_its_share_waits_and_its_neighbour_does_not, fix_setup,
