@@ -51,7 +51,7 @@ struct store_outcome {
     uint16_t status;
     uint64_t out, in;
     bool delivered, kept;
-    bool untold; /* its client left, and was told nothing */
+    bool untold;                          /* its client left, and was told nothing */
     struct span answer_head, answer_body; /* if kept */
 };
 int store_outcome(struct store *s, const struct store_outcome *o) MUSTCHECK;

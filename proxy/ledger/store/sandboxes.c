@@ -402,7 +402,8 @@ static int ended(struct store *s, struct span name, uint64_t generation, bool lo
     db_int(q, 2, s->wall);
     if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
         grants_end_sandbox(s, name, "its sandbox has ended") != 0 || tokens_end_sandbox(s, name) != 0 ||
-        find(s, name, &b) != 1 || later_end_sandbox(s, name, b.session) != 0 || tell_why(s, &b, CHANGE_SANDBOX, lost ? RUNS_UNHEARD : NULL) != 0)
+        find(s, name, &b) != 1 || later_end_sandbox(s, name, b.session) != 0 ||
+        tell_why(s, &b, CHANGE_SANDBOX, lost ? RUNS_UNHEARD : NULL) != 0)
         return -1;
     return runs_over(s, &b, generation, lost);
 }

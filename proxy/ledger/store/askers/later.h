@@ -11,9 +11,9 @@ int later_end_sandbox(struct store *s, struct span sandbox, struct span session)
 int later_over(struct store *s, struct span ticket) MUSTCHECK;
 /* A judge has come, or writes go again: it is told of all that is approved. */
 int later_all_again(struct store *s) MUSTCHECK;
-/* It provably was not sent: what the gateway sent itself, of itself, or for a client that left (untold), is approved as
- * it was, and tried again. 1; 0 it is none of these, a client waited and was told, a grant let it through, or its time
- * is over; -1. */
+/* It provably was not sent: what the gateway sent itself, of itself, or for a client that left (untold), is approved
+ * as it was, and tried again. 1; 0 it is none of these, a client waited and was told, a grant let it through, or its
+ * time is over; -1. */
 int later_back(struct store *s, struct row *r, bool untold) MUSTCHECK;
 
 #endif
