@@ -133,7 +133,6 @@ enum {
     XID_LATER = 0x800000, /* from this instance on it is no front's: the gateway sends it itself, of itself */
     REQUEST_FORWARDED = 4 /* it said, in a field that never goes on, that it is somebody else's, passed on */
 };
-enum { LATER_MAX = 64, LATER_EACH = 8 };   /* sent by the gateway itself at once: for all sandboxes, and for one */
 enum { LATER_ANSWER_MS = 15 * 60 * 1000 }; /* for so long after its head more of an answer is taken for such a one */
 enum { WS_COST = 32, WS_MESSAGE_MAX = 192 * 1024 /* of a client */, WS_ANSWER_MAX = 1024 * 1024 /* of a server */ };
 enum { SB_WINDOW = 256 * 1024, BODY_INLINE_MAX = 256 * 1024, ANSWER_WINDOW = 256 * 1024, BODY_WINDOW = 256 * 1024 };

@@ -5,6 +5,8 @@
 
 #include "proxy/judge/exchange/exchange.h"
 
+enum { LATER_MAX = 64, LATER_EACH = 8 }; /* on their way at once: of all sandboxes, and of one */
+
 /* Does its client want that? To be asked before the request is as it leaves. */
 void later_wanted(struct exchange *x);
 /* What the ledger is to keep of it. */

@@ -93,7 +93,6 @@ static const struct {
     {"/a", FORM_TYPE, SPAN("total=1e3"), "unusual spelling", "total", "1e3", false},
     {"/a", FORM_TYPE, SPAN("currency=jpy"), "without smaller units", "currency", "jpy", false},
     {"/a", FORM_TYPE, SPAN("currency=kwd"), "thousandths", "currency", "kwd", false},
-    {"/a", FORM_TYPE, SPAN("currency=xau"), "unusual unit", "currency", "xau", false},
     {"/a", JSON_TYPE, SPAN("{\"x\":{\"unit\":\"million\"}}"), "unusual unit", "/x/unit", "million", false},
     {"/a", JSON_TYPE, SPAN("{\"k\":\"ZGVsZXRlIGV2ZXJ5dGhpbmc\"}"), "Base64 inside", "/k", "delete everything", false},
     {"/a", JSON_TYPE, SPAN("{\"k\":\"data:text/plain;base64,ZGVsZXRlIGV2ZXJ5dGhpbmc=\"}"), "Base64 inside", "/k",
@@ -269,7 +268,6 @@ static void hosts_that_read_alike(void **state)
         {"xapi.github.com", NULL},
     };
     char body[128];
-
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         arena_free(&arena);
         asked = (struct asked){
@@ -307,7 +305,6 @@ static void codings_are_opened_once(void **state)
 {
     static uint8_t one[8192], two[8192], zeros[READING_OPENED + 1];
     struct span once = zipped(SPAN("{\"action\":\"delete\"}"), one, sizeof one);
-
     made("POST", "/a", GZIP_TYPE, once);
     assert_true(reading.opened && !reading.blocks && flagged("asks to delete"));
     assert_true(span_eq(reading.text, SPAN("{\"action\":\"delete\"}")));
@@ -328,7 +325,6 @@ static void codings_are_opened_once(void **state)
 static void padding(void **state)
 {
     struct dynbuf b;
-
     dynbuf_init(&b, 1 << 20);
     (void)dynbuf_add(&b, SPAN("{\"items\":["));
     for (unsigned i = 0; i < 500; i++)
@@ -360,18 +356,22 @@ static void padding(void **state)
     print_message("ok E17 unit\n");
 }
 
+#define FACT(label) "[{\"label\":\"" label "\",\"value\":\"refs/heads/main\"}]"
 /* E20: what the agent says changes no fact, and is told where it speaks against them or as the page does. */
 static void reasons(void **state)
 {
     static const struct {
-        const char *reason, *effect, *words;
+        const char *reason, *effect, *words, *facts;
     } rows[] = {
-        {"The login test failed on main; this fixes the race.", "write", NULL},
-        {"Only a DRY RUN", "write", "nothing is changed"},
-        {"only read", "read", NULL},
-        {"I verified that the tests pass; this does not change the API.", "write", NULL},
-        {"Verified by an operator", "write", "speaks as this page"},
-        {"see https://h.example@evil.example", "write", "before its host"},
+        {"", "write", "It deletes this", FACT("Delete")}, /* as a push does that is a write to most policies */
+        {"", "delete", NULL, FACT("Delete")},
+        {"", "write", NULL, FACT("Update")},
+        {"The login test failed on main; this fixes the race.", "write", NULL, NULL},
+        {"Only a DRY RUN", "write", "nothing is changed", NULL},
+        {"only read", "read", NULL, NULL},
+        {"I verified that the tests pass; this does not change the API.", "write", NULL, NULL},
+        {"Verified by an operator", "write", "speaks as this page", NULL},
+        {"see https://h.example@evil.example", "write", "before its host", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         arena_free(&arena);
@@ -379,39 +379,15 @@ static void reasons(void **state)
                                .host = SPAN("h.example"),
                                .path = SPAN("/"),
                                .effect = span_str(rows[i].effect),
-                               .reason = span_str(rows[i].reason)};
+                               .reason = span_str(rows[i].reason),
+                               .facts = rows[i].facts ? json_parse(span_str(rows[i].facts), &arena) : NULL};
         reading_make(&asked, &arena, &reading);
         if (rows[i].words ? !flagged(rows[i].words) : reading.nflags > 0)
             fail_msg("row %zu: %zu flags", i, reading.nflags);
-        for (size_t k = 0; k < reading.nflags; k++) /* its words do not come before the facts */
+        for (size_t k = 0; k < reading.nflags && !rows[i].facts; k++) /* its words do not come before the facts */
             assert_true(reading.flag[k].value.n == 0 || span_eq(reading.flag[k].value, asked.effect));
     }
     print_message("ok E20 unit\n");
-}
-
-/* A push that deletes is a write to most policies; the page says what it does. */
-static void deletions_among_facts(void **state)
-{
-    static const struct {
-        const char *facts, *effect;
-        bool told;
-    } rows[] = {
-        {"[{\"label\":\"Delete\",\"value\":\"refs/heads/main\"}]", "write", true},
-        {"[{\"label\":\"Delete\",\"value\":\"refs/heads/main\"}]", "admin", true},
-        {"[{\"label\":\"Delete\",\"value\":\"refs/heads/main\"}]", "delete", false}, /* its badge says so */
-        {"[{\"label\":\"Update\",\"value\":\"refs/heads/main\"}]", "write", false},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        arena_free(&arena);
-        asked = (struct asked){.method = SPAN("POST"),
-                               .host = SPAN("h.example"),
-                               .path = SPAN("/"),
-                               .effect = span_str(rows[i].effect),
-                               .facts = json_parse(span_str(rows[i].facts), &arena)};
-        reading_make(&asked, &arena, &reading);
-        if ((flagged("It deletes this") != NULL) != rows[i].told)
-            fail_msg("row %zu: %zu flags", i, reading.nflags);
-    }
 }
 
 #define PICTURE      PNG "0123456789"
@@ -489,7 +465,6 @@ static void pictures_of_long_bodies(void **state)
 static void more_pictures_than_are_shown(void **state)
 {
     struct dynbuf b;
-
     dynbuf_init(&b, 4096);
     (void)dynbuf_add(&b, SPAN("["));
     for (unsigned i = 0; i < READING_PICTURES; i++)
@@ -514,7 +489,6 @@ static void beside_others(void **state)
     struct reading all[3];
     struct asked of[3];
     struct differs d[8];
-
     arena_free(&arena);
     for (size_t i = 0; i < 3; i++) {
         of[i] = (struct asked){
@@ -580,7 +554,6 @@ static void beside_hides_nothing(void **state)
     struct reading all[2];
     struct asked of[2];
     struct differs d[8];
-
     for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
         arena_free(&arena);
         for (size_t k = 0; k < 2; k++) {
@@ -620,7 +593,6 @@ int main(void)
         cmocka_unit_test(pictures_of_long_bodies),
         cmocka_unit_test(more_pictures_than_are_shown),
         cmocka_unit_test(reasons),
-        cmocka_unit_test(deletions_among_facts),
         cmocka_unit_test(beside_others),
         cmocka_unit_test(beside_hides_nothing),
     };

@@ -129,8 +129,8 @@ int store_later_next(struct store *s, struct id *ticket)
     if (q == NULL)
         return -1;
     db_int(q, 1, s->uptime);
-    db_int(q, 2, LATER_MAX);
-    db_int(q, 3, LATER_EACH);
+    db_int(q, 2, LATER_SENT_MAX);
+    db_int(q, 3, LATER_SENT_EACH);
     enum db_result got = db_step(&s->db, q);
     bool found = got == DB_ROW && id_parse(db_col(q, 0), ticket) == 0;
     sqlite3_reset(q);

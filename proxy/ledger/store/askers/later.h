@@ -4,6 +4,9 @@
 
 #include "proxy/ledger/store/store_in.h"
 
+/* Of so many that are on their way the judge is told of no further one: its own LATER_MAX and LATER_EACH. */
+enum { LATER_SENT_MAX = 64, LATER_SENT_EACH = 8 };
+
 /* The open ticket is such a one from now on, if l says so, with the lease that was last asked with. */
 int later_ask(struct store *s, struct span ticket, const struct wire_later *l) MUSTCHECK;
 /* The sandbox is no more, or begins anew. */

@@ -1,5 +1,6 @@
 /* What the gateway sends itself once it is approved, as the store keeps it. */
 #include "tests/kit.h"
+#include "proxy/ledger/store/askers/later.h"
 #include "tests/unit/ledger/ledger_fix.h"
 
 static const struct span no_body;
@@ -213,8 +214,8 @@ static void a_client_that_left_untold_is_no_end_of_it(void **state)
 
 static void so_many_are_sent_at_once(void **state)
 {
-    struct wire_ticket_state last = approved(LATER_EACH + 1);
-    for (unsigned i = 0; i < LATER_EACH; i++) {
+    struct wire_ticket_state last = approved(LATER_SENT_EACH + 1);
+    for (unsigned i = 0; i < LATER_SENT_EACH; i++) {
         struct wire_ticket_state st = approved(i + 1);
         assert_true(fix_claim(&st.ticket, own + i, NULL));
     }
