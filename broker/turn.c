@@ -21,6 +21,7 @@ static const struct {
 } ends[TURN_ENDS] = {
     [END_NONE] = {"none", "It goes on."},
     [END_COMPLETED] = {"completed", "The answer is complete."},
+    [END_CUT] = {"cut", "It ended: the model's last answer is not complete."},
     [END_CANCELLED] = {"cancelled", "It was cancelled. What was done until then stays done."},
     [END_STEPS] = {"steps", "It ended: it has had all the steps that it may take. Ask again to go on."},
     [END_TOKENS] = {"tokens", "It ended: it has used all the tokens that it may use. Ask again to go on."},

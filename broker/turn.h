@@ -29,6 +29,7 @@ enum call_end {
 enum turn_end {
     END_NONE = 0,
     END_COMPLETED,
+    END_CUT, /* the model's last answer stopped before its end */
     END_CANCELLED,
     END_STEPS,      /* so many steps */
     END_TOKENS,     /* so many tokens */

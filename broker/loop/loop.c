@@ -195,7 +195,7 @@ static bool answered(struct agent *l, const struct loop_event *e, struct loop_ac
     for (size_t i = 0; i < e->n; i++)
         l->call[l->calls++] = (struct loop_call){.asked = e->asked[i]};
     if (e->n == 0)
-        l->wanted = END_COMPLETED;
+        l->wanted = e->cut ? END_CUT : END_COMPLETED;
     judge(l);
     if (enter(l, LOOP_PLANNING, out))
         agent_act(out, (struct loop_action){.what = DO_PLAN, .step = l->step, .n = l->calls});

@@ -69,6 +69,7 @@ struct loop_event {
     enum known known;
     enum call_end end;
     bool retry;
+    bool cut; /* HEARD_ANSWER without calls: it is not complete */
     struct used used;
     const struct loop_asked *asked;
     size_t n;

@@ -243,7 +243,7 @@ static size_t held(const struct serve *s, const char *tenant)
 {
     size_t n = 0;
     for (const struct caller *c = s->callers; c != NULL; c = c->next)
-        n += strcmp(c->tenant, tenant) == 0;
+        n += !c->own && strcmp(c->tenant, tenant) == 0;
     return n;
 }
 

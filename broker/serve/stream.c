@@ -141,7 +141,10 @@ void stream_open(struct call *x)
     }
     if (!begin_at(x))
         return;
-    enum bstore_result r = page(x, &x->arena, &log);
+    struct arena a;
+    arena_init(&a, SERVE_ARENA_MAX);
+    enum bstore_result r = page(x, &a, &log);
+    arena_free(&a); /* a stream stays for long, and keeps nothing of what was looked at to open it */
     if (r == BS_NONE) {
         reply_no(x, 404, "there is no such conversation");
         return;

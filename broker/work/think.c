@@ -42,6 +42,12 @@ static void no_answer(struct task *t, bool retry, uint64_t after_ms)
     task_tell(t, (struct loop_event){.heard = HEARD_NO_ANSWER, .retry = retry, .after_ms = after_ms});
 }
 
+/* Is the model away for whoever asks? What one tenant may not, or has no more of, another one may have. */
+static bool is_of_all(enum fault_kind kind)
+{
+    return kind == FAULT_GONE || kind == FAULT_OVERLOADED || kind == FAULT_SERVER || kind == FAULT_UNREACHED;
+}
+
 static void failed(struct think *k, const struct fault *f)
 {
     struct task *t = k->task;
@@ -60,7 +66,8 @@ static void failed(struct think *k, const struct fault *f)
     log_info("turn %s: %s", t->turn, t->why);
     if (n.step == STEP_OTHER && !k->shown) {
         t->tried |= UINT64_C(1) << k->which;
-        t->w->down[k->which] = loop_wall(t->w->loop) + DOWN_MS;
+        if (is_of_all(f->kind))
+            t->w->down[k->which] = loop_wall(t->w->loop) + DOWN_MS;
         think_end(t);
         think_begin(t);
     } else {
@@ -131,18 +138,24 @@ static void complete(struct think *k, const struct answer_result *r)
     dynbuf_init(&b, BSTORE_BODY_MAX);
     jsonw_begin(&w, &b);
     message_put(&w, &r->message);
+    const size_t b_n = b.n;
     t->answer = arena_keep(&t->step_arena, &b);
     size_t n = take_calls(t, r, asked);
     if (t->answer.p == NULL) { /* more than is kept of one: as if it had asked for too much */
         task_why(t, SPAN("the model's answer is larger than is kept"));
         n = TURN_CALLS_MAX + 1;
     }
-    if (r->usage.known && meter_cost(&k->model->price, &r->usage, &cost) != 0)
+    /* What a server does not count is counted by its length, and never as nothing. */
+    const uint64_t in = meter_guess(k->body.n), out = meter_guess(b_n);
+    if (r->usage.known ? meter_cost(&k->model->price, &r->usage, &cost)
+                       : meter_most(&k->model->price, in, out, &cost))
         cost = INT64_MAX;
-    t->used =
-        (struct used){.tokens = r->usage.known ? tokens(&r->usage) : meter_guess(k->body.n), .cost_micro = cost};
+    t->used = (struct used){.tokens = r->usage.known ? tokens(&r->usage) : in + out, .cost_micro = cost};
+    bool cut = r->ncalls == 0 && r->stop > STOP_CALLS;
+    if (cut)
+        task_why(t, arena_printf(&t->step_arena, "the answer stopped: %s", answer_stop_name(r->stop)));
     think_end(t);
-    task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = t->used});
+    task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = t->used, .cut = cut});
 }
 
 static void over(struct think *k)
@@ -212,8 +225,10 @@ static void heard(void *arg, enum wire_event ev, struct span data)
 static void send(struct task *t, uint64_t arg, unsigned status, struct span lease)
 {
     struct think *k = t->think;
-    const struct model_target *m = &k->model->target;
     const char *why;
+    if (k == NULL) /* it was given up while it waited for its lease */
+        return;
+    const struct model_target *m = &k->model->target;
     if (status != 200) {
         task_why(t, arena_printf(&t->step_arena, "no lease of %.*s: %.*s", SPAN_FMT(k->model->lease),
                                  SPAN_FMT(desk_words(t, status, lease))));

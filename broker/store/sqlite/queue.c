@@ -330,6 +330,7 @@ enum bstore_result lite_cancel(struct bstore *s, struct span tenant, const struc
     if (q == NULL)
         return lite_end(l, BS_FAIL);
     memcpy(c.tenant, tenant.p, tenant.n);
+    db_int(q, 3, l->now); /* whoever is to end it does not wait out why it was given back */
     enum db_result got = db_step(&l->db, q);
     if (got == DB_ROW) {
         c.epoch = db_col_int(q, 0);

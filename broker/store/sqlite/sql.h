@@ -44,7 +44,7 @@
         " AND state='running' AND claimed_until>?5 AND conversation=?6 RETURNING cancelled") \
     X(TURN_RELEASE, "UPDATE turn SET state='queued',ready_ms=?3,worker='',claimed_until=0 WHERE tenant=?1 AND id=?2") \
     X(TURN_END, "UPDATE turn SET state=?3,ending=?4,why=?5,ended_ms=?6,asked=NULL WHERE tenant=?1 AND id=?2") \
-    X(TURN_CANCEL, "UPDATE turn SET cancelled=1 WHERE tenant=?1 AND id=?2 AND state IN " SQL_OPEN \
+    X(TURN_CANCEL, "UPDATE turn SET cancelled=1,ready_ms=min(ready_ms,?3) WHERE tenant=?1 AND id=?2 AND state IN " SQL_OPEN \
         " RETURNING epoch,conversation") \
     X(TURN_GET, "SELECT conversation,state,ending,why,steps,tokens,cost FROM turn WHERE tenant=?1 AND id=?2") \
     X(TURN_USED, "UPDATE turn SET tokens=tokens+?3,cost=cost+?4 WHERE tenant=?1 AND id=?2") \
