@@ -93,6 +93,18 @@ def who_would_wait_a_little_gets_the_answer_if_it_comes_by_then(lab):
     assert up.effects() == {"POST /things": 1}
 
 
+@test("F36 later")
+def what_is_too_long_to_be_kept_is_not_taken_to_its_end(lab):
+    """Else an answer without an end would have its place for ever."""
+    up, gw = setup(lab)
+    up.script({"POST /things": "/big?kib=512&chunk=300000&gate=rest"})  # the rest never comes
+    ticket = begin(lab, gw, up)
+    gw.approve(ticket)
+    said = ended(lab, gw, ticket)
+    assert said["state"] == "done" and "answer" not in said and up.effects() == {"POST /things": 1}, said
+    up.release("rest")
+
+
 @test("E6 later", "E30 restart")
 def it_outlives_a_restart_and_waits_for_a_thaw(lab):
     up, gw = setup(lab)
