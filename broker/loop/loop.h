@@ -111,7 +111,7 @@ struct loop_call {
     enum { AT_REST = 0, AT_RUN, AT_ASKED, AT_LOOKED, AT_SETTLING, AT_END } at;
     enum call_end end;
     unsigned runs;
-    bool looked, aborted;
+    bool looked, aborted, found; /* found: another worker may have sent it */
 };
 
 struct agent {
