@@ -77,8 +77,9 @@ static void settle_step(struct agent *l, struct loop_actions *out)
         agent_act(out, (struct loop_action){.what = DO_CHECKPOINT, .step = l->step, .rewind = rewind});
 }
 
-/* In the order in which they were asked for: what only reads runs side by side, until the first that changes something;
- * that one and each behind it waits until all before it are settled, since it was meant to find what they leave. */
+/* In the order in which they were asked for: what only reads runs side by side, until the first that changes
+ * something; that one and each behind it waits until all before it are settled, since it was meant to find what they
+ * leave. */
 static bool may_begin(const struct agent *l, size_t ord)
 {
     bool reads = l->call[ord].asked.class == CALL_READ;

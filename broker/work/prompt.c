@@ -59,9 +59,9 @@ int prompt_build(struct task *t, struct arena *a, struct prompt *out)
 
 /* --- what is left ------------------------------------------------------------------------ */
 
-static struct span result_of(const struct task *t, size_t ord)
+static struct span result_of(struct task *t, size_t ord, size_t all)
 {
-    return span_first(t->call[ord].result, ALL_RESULTS / (t->calls > 0 ? t->calls : 1));
+    return result_cut(&t->step_arena, t->call[ord].result, all / (t->calls > 0 ? t->calls : 1));
 }
 
 static struct span kept(struct task *t, const struct message *m)
@@ -88,7 +88,7 @@ static struct span results(struct task *t)
         if (asked.block[i].kind == BLOCK_CALL) {
             b[ord] = (struct block){.kind = BLOCK_RESULT,
                                     .id = asked.block[i].id,
-                                    .text = result_of(t, ord),
+                                    .text = result_of(t, ord, ALL_RESULTS),
                                     .failed = t->call[ord].end != CALL_DONE};
             ord++;
         }
@@ -104,8 +104,7 @@ static struct span recalled(struct task *t)
     recalled_begin(&b);
     for (size_t i = 0; i < t->calls; i++) {
         const struct work_call *c = &t->call[i];
-        recalled_call(&b, c->call.tool, c->call.args, c->end,
-                      span_first(result_of(t, i), RECALLED_RESULT / t->calls));
+        recalled_call(&b, c->call.tool, c->call.args, c->end, result_of(t, i, RECALLED_RESULT));
     }
     struct span text = arena_keep(&t->step_arena, &b);
     const struct block block = {.kind = BLOCK_TEXT, .text = text};

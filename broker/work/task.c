@@ -90,7 +90,7 @@ void task_done(struct task *t, uint64_t ord, enum call_end how, struct span resu
 {
     struct work_call *c = &t->call[ord];
     tool_forget(c);
-    c->result = arena_copy(&t->step_arena, span_first(result, WORK_RESULT_MAX));
+    c->result = arena_copy(&t->step_arena, result_cut(&t->step_arena, result, WORK_RESULT_MAX));
     c->command = false;
     run_next(t);
     task_tell(t, (struct loop_event){.heard = HEARD_DONE, .ord = ord, .end = how});
@@ -156,11 +156,21 @@ static void plan(struct task *t, size_t n)
         jsonw_kv_u64(&w, "call", i);
         jsonw_kv(&w, "tool", call[i].tool);
         jsonw_kv(&w, "class", span_str(call_class_name(call[i].class)));
-        jsonw_kv(&w, "arguments", span_first(call[i].args, TOOL_SHOWN_MAX));
+        jsonw_kv(&w, "arguments", result_cut(&t->step_arena, call[i].args, TOOL_SHOWN_MAX));
         jsonw_end_object(&w);
         show(t, "tool.call", &b);
     }
     task_tell(t, (struct loop_event){.heard = HEARD_PLANNED});
+}
+
+/* Its end in words, and what it said, which may be any bytes. */
+static struct span result_with(struct task *t, const char *words, struct span said)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, WORK_RESULT_MAX + 1024);
+    (void)dynbuf_addf(&b, "%s%s", words, *words != '\0' && said.n > 0 ? "\n" : "");
+    (void)dynbuf_add(&b, said);
+    return arena_keep(&t->step_arena, &b);
 }
 
 static void settle_call(struct task *t, const struct loop_action *a)
@@ -168,10 +178,7 @@ static void settle_call(struct task *t, const struct loop_action *a)
     struct work_call *c = &t->call[a->ord];
     struct dynbuf b;
     struct jsonw w;
-    const char *words = call_end_words(a->end);
-    if (*words != '\0')
-        c->result =
-            c->result.n == 0 ? span_str(words) : arena_printf(&t->step_arena, "%s\n%.*s", words, SPAN_FMT(c->result));
+    c->result = result_with(t, call_end_words(a->end), c->result);
     const struct bstore_settled how = {.end = a->end, .result = c->result, .effect = c->effect};
     if (!show_flush(t) || !task_passed(t, bstore_call(t->w->store, &t->claim, a->step, a->ord, &how)))
         return;
@@ -182,7 +189,7 @@ static void settle_call(struct task *t, const struct loop_action *a)
     jsonw_kv_u64(&w, "call", a->ord);
     jsonw_kv(&w, "tool", c->call.tool);
     jsonw_kv(&w, "end", span_str(call_end_name(a->end)));
-    jsonw_kv(&w, "result", span_first(c->result, TOOL_SHOWN_MAX));
+    jsonw_kv(&w, "result", result_cut(&t->step_arena, c->result, TOOL_SHOWN_MAX));
     jsonw_end_object(&w);
     show(t, "tool.done", &b);
     task_tell(t, (struct loop_event){.heard = HEARD_SETTLED, .ord = a->ord});

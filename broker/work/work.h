@@ -5,6 +5,7 @@
  *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
+ *   cut.c     what is too long for a model or a reader
  *   show.c    what readers see, written down in groups */
 #ifndef BROKER_WORK_WORK_H
 #define BROKER_WORK_WORK_H
@@ -73,6 +74,7 @@ struct work_call {
     bool abort, blind;      /* blind: the record has a command of which it does not say what it was */
     size_t since;           /* recall.c: commands that the record has begun since its intent */
     uint64_t shown;         /* bytes of its output that readers were shown */
+    uint64_t size;          /* files.c: of the file that is read, in all */
 };
 
 struct task_lease {
