@@ -32,6 +32,9 @@ static const struct {
     [END_STUCK] = {"stuck", "It ended: what was written down of it cannot be read any more."},
     [END_SET_ASIDE] = {"set-aside", "It was set aside: two workers ended at the same step of it. Nothing of it is "
                                     "repeated by itself; look at what its last calls changed before asking again."},
+    [END_REFUSED] = {"refused",
+                     "It ended: the gateway does not let it go on. Of calls that were open nobody knows what "
+                     "came of them; look at what they changed before asking again."},
 };
 
 const char *call_class_name(enum call_class c)

@@ -39,6 +39,7 @@ enum turn_end {
     END_BAD_MODEL,  /* what the model asked for is over a limit */
     END_STUCK,      /* what was written down of it cannot be read */
     END_SET_ASIDE,  /* it ended two workers at one step */
+    END_REFUSED,    /* the gateway gives it no identity */
     TURN_ENDS
 };
 
@@ -57,7 +58,7 @@ enum { TURN_STEPS_MAX = 1000, TURN_CALLS_MAX = 64, TURN_SAME_MAX = 16, TURN_SAME
 const char *call_class_name(enum call_class c);
 /* "open", "done", "error", "unknown", "not-run" */
 const char *call_end_name(enum call_end e);
-/* "completed", "cancelled", ... "set-aside" */
+/* "completed", "cancelled", ... "refused" */
 const char *turn_end_name(enum turn_end e);
 /* A sentence for the reader. */
 const char *turn_end_words(enum turn_end e);

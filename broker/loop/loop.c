@@ -186,6 +186,8 @@ void agent_begin(struct agent *l, const struct loop_found *f, struct loop_action
     }
     if (f->cancelled)
         stop(l, END_CANCELLED, out);
+    if (f->ends != END_NONE)
+        stop(l, f->ends, out);
     if (f->epoch > 1) {
         if (enter(l, LOOP_REVOKING, out))
             agent_act(out, (struct loop_action){.what = DO_REVOKE, .step = l->step});

@@ -131,6 +131,7 @@ struct agent {
 struct loop_found {
     uint64_t epoch, now_ms, started_ms, settled, attempts;
     bool cancelled, planned; /* planned: step settled + 1 has its calls */
+    enum turn_end ends;      /* END_NONE; or it is to end so, and nothing more is run */
     struct budget budget;
     struct used used;
     struct span kept; /* execution_state of the last settled step of this turn */

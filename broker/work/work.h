@@ -55,6 +55,7 @@ struct work {
     struct tls_client *tls;          /* whom the gateway is, NULL: it has not said yet */
     char proxy[128];                 /* its host:port */
     struct timer *look;
+    uint8_t refused[64];    /* by a turn's id: how often in a row the gateway gave it no identity */
     uint64_t pulse, try_ms; /* of the store when it was looked last; when a turn is asked for even so */
     struct task *task;
     bool stopping;
@@ -136,8 +137,9 @@ void task_tell(struct task *t, struct loop_event e);
 /* A call's end, with what the model is told; then HEARD_DONE. */
 void task_done(struct task *t, uint64_t ord, enum call_end end, struct span result);
 void task_why(struct task *t, struct span words);
-/* It has its lane: begin. False words: it has none, and is given back. */
-void task_ready(struct task *t, bool ok);
+/* 201: it has its lane: begin. Else it has none: it ends if that is for good, or if it is to end anyway; or it is given
+ * back. */
+void task_ready(struct task *t, unsigned status);
 /* What the store said; false: it is over for this worker. */
 bool task_passed(struct task *t, enum bstore_result r) MUSTCHECK;
 /* Nothing more can be sent for it: its end is written down. */
