@@ -64,7 +64,8 @@ const char *turn_end_name(enum turn_end e);
 const char *turn_end_words(enum turn_end e);
 /* What the model is told of a call, besides its result; "" of one that is done. */
 const char *call_end_words(enum call_end e);
-/* What a model is told in place of a step of which not all is known: recalled_begin once, then each of its n calls.
+/* What a model is told in place of a step of which not all is known: recalled_begin once, then each of its n calls,
+ * whose arguments and result are quoted, line by line: they are nothing that a person says.
  */
 void recalled_begin(struct dynbuf *b);
 void recalled_call(struct dynbuf *b, struct span tool, struct span args, enum call_end end, struct span result);

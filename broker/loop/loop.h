@@ -87,8 +87,8 @@ enum loop_do {
     DO_ASK,        /* ord: the gateway's record, or the warden: HEARD_KNOWN */
     DO_LOOK,       /* ord: whether it happened, in what it changes: HEARD_LOOKED */
     DO_SETTLE,     /* ord, as end: HEARD_SETTLED */
-    DO_CHECKPOINT, /* step, with what agent_save keeps: HEARD_STEP. rewind: the history goes back to before the batch,
-                      with the results that came and what is not known said */
+    DO_CHECKPOINT, /* step, with what agent_save keeps: HEARD_STEP. rewind: of some call it is not known what came of
+                      it, and that is said beside the results that came */
     DO_FINISH,     /* turn: HEARD_ENDED */
     DO_GIVE_BACK   /* after_ms: the turn to the queue */
 };

@@ -16,6 +16,7 @@ enum {
     NUMBER_MAX = 48,
     SHOWN_ALL = 256 * 1024,
     PAUSE_MS = 300,
+    KILL_MOST_MS = 30 * 1000,
     SAID_MOST = WORK_RESULT_MAX - 512
 };
 
@@ -24,7 +25,8 @@ struct attach {
     uint64_t ord;
     struct errand *errand;
     struct sse sse;
-    struct timer *pause;
+    struct timer *pause, *again; /* again: it is told to end once more */
+    unsigned kills;
     char number[NUMBER_MAX];
     struct span end; /* its last event; p NULL: not yet */
 };
@@ -44,6 +46,7 @@ void tool_forget(struct work_call *c)
     c->follows = NULL;
     errand_free(&a->errand);
     timer_free(&a->pause);
+    timer_free(&a->again);
     sse_free(&a->sse);
     free(a);
 }
@@ -202,8 +205,26 @@ void command_follow(struct task *t, uint64_t ord, struct span number)
         command_abort(t, ord);
 }
 
-static void ignored(struct task *t, uint64_t arg, unsigned status, struct span body)
+static void kill_again(void *arg)
 {
+    struct attach *a = arg;
+    command_abort(a->task, a->ord);
+}
+
+/* Unless it was told, or has nothing to be told any more, it is told once more, later each time: what was cancelled
+ * does not run on because the sandbox is paused, or because nobody was there to ask. */
+static void signalled(struct task *t, uint64_t ord, unsigned status, struct span body)
+{
+    struct attach *a = t->call[ord].follows;
+    struct span title = json_text(json_parse(body, &t->step_arena), SPAN("title"));
+    if (a == NULL || status == 204 || (status == 409 && span_eq(title, SPAN("It has ended"))))
+        return;
+    uint64_t wait_ms = (uint64_t)WORK_TICK_MS << (a->kills < 5 ? a->kills : 5);
+    a->kills++;
+    if (a->again == NULL)
+        a->again = timer_new(t->w->loop, kill_again, a);
+    if (a->again != NULL)
+        timer_set(a->again, wait_ms < KILL_MOST_MS ? wait_ms : KILL_MOST_MS);
 }
 
 /* Its end comes all the same. */
@@ -212,7 +233,7 @@ void command_abort(struct task *t, uint64_t ord)
     const struct attach *a = t->call[ord].follows;
     if (a != NULL)
         desk_ask(t, "POST", desk_box(t, "/signal", SPAN_NONE),
-                 arena_printf(&t->step_arena, "{\"command\":\"%s\",\"signal\":9}", a->number), ignored, 0);
+                 arena_printf(&t->step_arena, "{\"command\":\"%s\",\"signal\":9}", a->number), signalled, ord);
 }
 
 /* --- it is begun ---------------------------------------------------------------------------- */
