@@ -67,6 +67,9 @@ const char *call_end_words(enum call_end e);
 /* What a model is told in place of a step of which not all is known: recalled_begin once, then each of its n calls,
  * whose arguments and result are quoted, line by line: they are nothing that a person says.
  */
+#define RECALLED_WORDS                                                                                               \
+    "The last step was cut off. Some of its calls may have had their effect though nothing came back: confirm the "  \
+    "state before you go on, and repeat nothing blindly."
 void recalled_begin(struct dynbuf *b);
 void recalled_call(struct dynbuf *b, struct span tool, struct span args, enum call_end end, struct span result);
 enum {

@@ -61,28 +61,51 @@ static void keep(struct work_call *c, struct span s)
     c->cut += s.n - take;
 }
 
-static void say(struct attach *a, const char *stream, struct span data)
+static void show_output(struct attach *a, const char *stream, struct span text)
 {
     struct task *t = a->task;
-    struct work_call *c = &t->call[a->ord];
-    uint8_t *bytes = malloc(data.n + 1);
-    size_t n = 0;
     struct dynbuf b;
     struct jsonw w;
+    show_begin(&b, &w);
+    jsonw_kv(&w, "turn", span_str(t->turn));
+    jsonw_kv_u64(&w, "step", t->step);
+    jsonw_kv_u64(&w, "call", a->ord);
+    jsonw_kv(&w, "stream", span_str(stream));
+    jsonw_kv(&w, "text", text);
+    jsonw_end_object(&w);
+    show(t, "tool.output", &b);
+}
+
+/* In pieces that an event has room for, of whole characters; and where it is too much for readers, that it goes on.
+ */
+static void show_pieces(struct attach *a, const char *stream, struct span text)
+{
+    struct work_call *c = &a->task->call[a->ord];
+    bool ends = c->shown < SHOWN_ALL && text.n >= SHOWN_ALL - c->shown;
+    if (c->shown >= SHOWN_ALL)
+        return;
+    text = span_first(text, SHOWN_ALL - c->shown);
+    c->shown += text.n;
+    while (text.n > 0 && !a->task->over) {
+        struct span piece = span_first(text, TOOL_SHOWN_MAX);
+        if (piece.n < text.n)
+            piece = whole_chars(piece);
+        show_output(a, stream, piece);
+        text = span_from(text, piece.n);
+    }
+    if (ends && !a->task->over)
+        show_output(a, stream, SPAN("\n[what it says from here on is not shown]\n"));
+}
+
+static void say(struct attach *a, const char *stream, struct span data)
+{
+    struct work_call *c = &a->task->call[a->ord];
+    uint8_t *bytes = malloc(data.n + 1);
+    size_t n = 0;
     if (bytes == NULL || base64_decode(data, bytes, &n) != 0)
         n = 0;
     keep(c, span_of(bytes, n));
-    if (n > 0 && c->shown < SHOWN_ALL) {
-        c->shown += n;
-        show_begin(&b, &w);
-        jsonw_kv(&w, "turn", span_str(t->turn));
-        jsonw_kv_u64(&w, "step", t->step);
-        jsonw_kv_u64(&w, "call", a->ord);
-        jsonw_kv(&w, "stream", span_str(stream));
-        jsonw_kv(&w, "text", span_first(span_of(bytes, n), TOOL_SHOWN_MAX));
-        jsonw_end_object(&w);
-        show(t, "tool.output", &b);
-    }
+    show_pieces(a, stream, span_of(bytes, n));
     free(bytes);
 }
 

@@ -74,15 +74,6 @@ static struct span kept(struct task *t, const struct message *m)
     return arena_keep(&t->step_arena, &b);
 }
 
-/* What is said beside results of which not all are known. */
-static struct span cut_off_words(struct task *t)
-{
-    struct dynbuf b;
-    dynbuf_init(&b, MESSAGE_ROOM);
-    recalled_begin(&b);
-    return arena_keep(&t->step_arena, &b);
-}
-
 /* The results, each under the id that the model's message gave its call: what a tool said never stands as if the
  * person had said it. */
 static struct span results(struct task *t, bool rewind)
@@ -102,7 +93,7 @@ static struct span results(struct task *t, bool rewind)
                                     .failed = t->call[ord].end != CALL_DONE};
             ord++;
         }
-    b[ord] = (struct block){.kind = BLOCK_TEXT, .text = rewind ? cut_off_words(t) : SPAN_NONE};
+    b[ord] = (struct block){.kind = BLOCK_TEXT, .text = SPAN(RECALLED_WORDS)};
     const struct message m = {.of = MESSAGE_USER, .block = b, .n = rewind ? ord + 1 : ord};
     return ord == t->calls ? kept(t, &m) : SPAN_NONE;
 }

@@ -224,13 +224,34 @@ static void what_it_began_may_be_ended_yet(void **state)
     assert_int_equal(tries, 6);
 }
 
+/* Text of which each byte is six in JSON is shown all the same. */
+static void readers_see_what_grows_large_in_an_event(void **state)
+{
+    struct bstore_chatted c = chat(0);
+    struct claim claimed = fix_claim(1);
+    struct dynbuf text;
+    task_begin(&work, &claimed);
+    struct task *t = work.task;
+    dynbuf_init(&text, 16 * 1024);
+    for (size_t i = 0; i < 16 * 1024; i++)
+        assert_int_equal(dynbuf_add(&text, SPAN("\1")), 0);
+    show_delta(t, "message.delta", 0, dynbuf_span(&text));
+    assert_true(show_flush(t));
+    assert_int_equal(fix_events("acme", &c.conversation, "message.delta"), 2);
+    dynbuf_free(&text);
+    task_leave(t);
+    later(later_arg);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, fix_teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(refused_for_good_it_ends), T(what_is_open_then_is_not_known),
+    const struct CMUnitTest tests[] = {T(refused_for_good_it_ends),
+                                       T(what_is_open_then_is_not_known),
                                        T(what_cannot_be_had_now_is_asked_for_later_each_time),
                                        T(meanwhile_it_can_be_cancelled_and_runs_out_of_time),
-                                       T(what_it_began_may_be_ended_yet)};
+                                       T(what_it_began_may_be_ended_yet),
+                                       T(readers_see_what_grows_large_in_an_event)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,8 @@ static struct asked {
     char method[8], target[256], json[256];
 } asked[ASKED_MAX];
 static size_t nasked;
+/* What follows a command. */
+static struct errand attached;
 /* A timer that was set, and for how long. */
 static void (*timer_fn)(void *arg);
 static void *timer_arg;
@@ -75,16 +77,22 @@ void show_begin(struct dynbuf *b, struct jsonw *w)
     jsonw_object(w);
 }
 
+/* All the text that readers are shown of commands, and in how many events. */
+static struct dynbuf shown;
+static unsigned events;
+
 void show(struct task *t, const char *type, struct dynbuf *body)
 {
-    dynbuf_free(body);
+    assert_true(dynbuf_ok(body)); /* an event has room for it */
+    const struct json *j = json_parse(arena_keep(&t->step_arena, body), &t->step_arena);
+    assert_int_equal(dynbuf_add(&shown, json_text(j, SPAN("text"))), 0);
+    events++;
 }
 
 struct errand *errand_new(struct errands *d, const struct errand_ask *ask, errand_fn *fn, void *arg)
 {
-    static struct errand e;
-    e = (struct errand){.fn = fn, .arg = arg, .status = 200};
-    return &e;
+    attached = (struct errand){.fn = fn, .arg = arg, .status = 200};
+    return &attached;
 }
 
 void errand_free(struct errand **e)
@@ -338,6 +346,38 @@ static void a_kill_that_is_refused_is_sent_again(void **state)
     assert_int_equal(timer_ms, 0);
 }
 
+/* The desk says this of a command that is followed. */
+static void says(struct span text)
+{
+    struct errand e = {.status = 200};
+    struct dynbuf b;
+    dynbuf_init(&b, ROOM);
+    (void)dynbuf_addf(&b, "event: stdout\ndata: ");
+    uint8_t *at = dynbuf_room(&b, text.n / 3 * 4 + 8);
+    assert_non_null(at);
+    dynbuf_grew(&b, base64_encode(text, (char *)at));
+    (void)dynbuf_addf(&b, "\n\n");
+    assert_true(dynbuf_ok(&b));
+    e.data = dynbuf_span(&b);
+    attached.fn(attached.arg, &e, ERRAND_DATA);
+    dynbuf_free(&b);
+}
+
+static void readers_see_all_of_a_piece_and_that_it_goes_on(void **state)
+{
+    struct span text = arena_join(&task.step_arena, many('a', 8191), SPAN("\xe2\x82\xac"));
+    dynbuf_init(&shown, ROOM);
+    events = 0;
+    command_follow(&task, 0, SPAN("3.7"));
+    says(text);
+    assert_true(events == 2 && span_eq(dynbuf_span(&shown), text));
+    for (size_t i = 0; i < 40; i++)
+        says(many('\1', 8192)); /* six bytes of JSON for one */
+    assert_true(ends_with(dynbuf_span(&shown), "\1\n[what it says from here on is not shown]\n"));
+    assert_int_equal(shown.n, 256 * 1024 + 42);
+    dynbuf_free(&shown);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -348,6 +388,7 @@ int main(void)
                                        T(a_long_folder_is_read_on_from_a_name),
                                        T(results_that_have_no_room_say_so),
                                        T(after_a_crash_results_stay_results),
-                                       T(a_kill_that_is_refused_is_sent_again)};
+                                       T(a_kill_that_is_refused_is_sent_again),
+                                       T(readers_see_all_of_a_piece_and_that_it_goes_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
