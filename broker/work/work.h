@@ -5,8 +5,7 @@
  *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
- *   cut.c     what is too long for a model or a reader
- *   show.c    what readers see, written down in groups */
+ *   show.c    what readers see, written down in groups · cut.c what is too long */
 #ifndef BROKER_WORK_WORK_H
 #define BROKER_WORK_WORK_H
 
@@ -125,7 +124,6 @@ struct task {
     struct timer *tick, *flush;
 };
 
-/* --- work.c --- */
 void work_begin(struct work *w);
 /* Somebody may have put a turn on the queue, or a task is over. */
 void work_look(void *arg);
@@ -137,8 +135,7 @@ void task_tell(struct task *t, struct loop_event e);
 /* A call's end, with what the model is told; then HEARD_DONE. */
 void task_done(struct task *t, uint64_t ord, enum call_end end, struct span result);
 void task_why(struct task *t, struct span words);
-/* 201: it has its lane: begin. Else it has none: it ends if that is for good, or if it is to end anyway; or it is given
- * back. */
+/* 201: it has its lane: begin. Else it has none: it ends, if that is for good or it is to end anyway, or waits. */
 void task_ready(struct task *t, unsigned status);
 /* What the store said; false: it is over for this worker. */
 bool task_passed(struct task *t, enum bstore_result r) MUSTCHECK;
@@ -191,7 +188,6 @@ void run_abort(struct task *t, uint64_t ord);
 void recall_ask(struct task *t, uint64_t ord);
 void recall_look(struct task *t, uint64_t ord);
 void recall_wait(struct task *t, uint64_t ord);
-
 /* --- show.c --- */
 /* An event; body is freed. */
 void show(struct task *t, const char *type, struct dynbuf *body);
