@@ -40,6 +40,7 @@ enum turn_end {
     END_BAD_MODEL,  /* what the model asked for is over a limit */
     END_STUCK,      /* what was written down of it cannot be read */
     END_SET_ASIDE,  /* it ended two workers at one step */
+    END_REFUSED,    /* the gateway gives it no identity */
     TURN_ENDS
 };
 
@@ -58,14 +59,18 @@ enum { TURN_STEPS_MAX = 1000, TURN_CALLS_MAX = 64, TURN_SAME_MAX = 16, TURN_SAME
 const char *call_class_name(enum call_class c);
 /* "open", "done", "error", "unknown", "not-run" */
 const char *call_end_name(enum call_end e);
-/* "completed", "cancelled", ... "set-aside" */
+/* "completed", "cancelled", ... "refused" */
 const char *turn_end_name(enum turn_end e);
 /* A sentence for the reader. */
 const char *turn_end_words(enum turn_end e);
 /* What the model is told of a call, besides its result; "" of one that is done. */
 const char *call_end_words(enum call_end e);
-/* What a model is told in place of a step of which not all is known: recalled_begin once, then each of its n calls.
+/* What a model is told in place of a step of which not all is known: recalled_begin once, then each of its n calls,
+ * whose arguments and result are quoted, line by line: they are nothing that a person says.
  */
+#define RECALLED_WORDS                                                                                               \
+    "The last step was cut off. Some of its calls may have had their effect though nothing came back: confirm the "  \
+    "state before you go on, and repeat nothing blindly."
 void recalled_begin(struct dynbuf *b);
 void recalled_call(struct dynbuf *b, struct span tool, struct span args, enum call_end end, struct span result);
 enum {

@@ -77,6 +77,31 @@ static void settle_step(struct agent *l, struct loop_actions *out)
         agent_act(out, (struct loop_action){.what = DO_CHECKPOINT, .step = l->step, .rewind = rewind});
 }
 
+/* In the order in which they were asked for: what only reads runs side by side, until the first that changes
+ * something; that one and each behind it waits until all before it are settled, since it was meant to find what they
+ * leave. */
+static bool may_begin(const struct agent *l, size_t ord)
+{
+    bool reads = l->call[ord].asked.class == CALL_READ;
+    for (size_t i = 0; i < ord; i++)
+        if (l->call[i].at != AT_END && !(reads && l->call[i].asked.class == CALL_READ))
+            return false;
+    return true;
+}
+
+/* Those whose turn it is; where nothing more is run, all of them. */
+static void begin_calls(struct agent *l, struct loop_actions *out)
+{
+    for (size_t i = 0; i < l->calls; i++) {
+        if (l->call[i].at != AT_REST || (!l->cut && !may_begin(l, i)))
+            continue;
+        if (l->call[i].found)
+            agent_ask(l, i, out);
+        else
+            agent_run(l, i, out);
+    }
+}
+
 static void settle_if_all(struct agent *l, struct loop_actions *out)
 {
     for (size_t i = 0; i < l->calls; i++)
@@ -119,6 +144,8 @@ static void stop(struct agent *l, enum turn_end end, struct loop_actions *out)
             l->call[i].aborted = true;
             agent_act(out, (struct loop_action){.what = DO_ABORT, .step = l->step, .ord = i});
         }
+    if (l->state == LOOP_ACTING)
+        begin_calls(l, out);
 }
 
 /* --- begun ------------------------------------------------------------------------------ */
@@ -132,9 +159,7 @@ static void go_on(struct agent *l, bool planned, uint64_t now_ms, struct loop_ac
     }
     if (!enter(l, LOOP_ACTING, out))
         return;
-    for (size_t i = 0; i < l->calls; i++)
-        if (l->call[i].at != AT_END)
-            agent_ask(l, i, out);
+    begin_calls(l, out);
     settle_if_all(l, out);
 }
 
@@ -149,7 +174,7 @@ void agent_begin(struct agent *l, const struct loop_found *f, struct loop_action
                         .planned = f->planned};
     for (size_t i = 0; f->planned && i < f->n && i < TURN_CALLS_MAX; i++)
         l->call[l->calls++] = (struct loop_call){
-            .asked = f->asked[i], .at = f->end[i] != CALL_OPEN ? AT_END : AT_REST, .end = f->end[i]};
+            .asked = f->asked[i], .at = f->end[i] != CALL_OPEN ? AT_END : AT_REST, .end = f->end[i], .found = true};
     bool ours = agent_load(l, f->kept);
     if (f->planned)
         judge(l);
@@ -161,6 +186,8 @@ void agent_begin(struct agent *l, const struct loop_found *f, struct loop_action
     }
     if (f->cancelled)
         stop(l, END_CANCELLED, out);
+    if (f->ends != END_NONE)
+        stop(l, f->ends, out);
     if (f->epoch > 1) {
         if (enter(l, LOOP_REVOKING, out))
             agent_act(out, (struct loop_action){.what = DO_REVOKE, .step = l->step});
@@ -218,8 +245,7 @@ static bool written(struct agent *l, struct loop_actions *out)
         return true;
     }
     if (enter(l, LOOP_ACTING, out))
-        for (size_t i = 0; i < l->calls; i++)
-            agent_run(l, i, out);
+        begin_calls(l, out);
     return true;
 }
 
@@ -242,6 +268,7 @@ static bool of_call(struct agent *l, const struct loop_event *e, struct loop_act
     }
     if (e->heard == HEARD_SETTLED && c->at == AT_SETTLING) {
         c->at = AT_END;
+        begin_calls(l, out);
         settle_if_all(l, out);
         return true;
     }

@@ -88,8 +88,8 @@ enum loop_do {
     DO_ASK,        /* ord: the gateway's record, or the warden: HEARD_KNOWN */
     DO_LOOK,       /* ord: whether it happened, in what it changes: HEARD_LOOKED */
     DO_SETTLE,     /* ord, as end: HEARD_SETTLED */
-    DO_CHECKPOINT, /* step, with what agent_save keeps: HEARD_STEP. rewind: the history goes back to before the batch,
-                      with the results that came and what is not known said */
+    DO_CHECKPOINT, /* step, with what agent_save keeps: HEARD_STEP. rewind: of some call it is not known what came of
+                      it, and that is said beside the results that came */
     DO_FINISH,     /* turn: HEARD_ENDED */
     DO_GIVE_BACK   /* after_ms: the turn to the queue */
 };
@@ -112,7 +112,7 @@ struct loop_call {
     enum { AT_REST = 0, AT_RUN, AT_ASKED, AT_LOOKED, AT_SETTLING, AT_END } at;
     enum call_end end;
     unsigned runs;
-    bool looked, aborted;
+    bool looked, aborted, found; /* found: another worker may have sent it */
 };
 
 struct agent {
@@ -132,6 +132,7 @@ struct agent {
 struct loop_found {
     uint64_t epoch, now_ms, started_ms, settled, attempts;
     bool cancelled, planned; /* planned: step settled + 1 has its calls */
+    enum turn_end ends;      /* END_NONE; or it is to end so, and nothing more is run */
     struct budget budget;
     struct used used;
     struct span kept; /* execution_state of the last settled step of this turn */

@@ -16,6 +16,7 @@ enum {
     NUMBER_MAX = 48,
     SHOWN_ALL = 256 * 1024,
     PAUSE_MS = 300,
+    KILL_MOST_MS = 30 * 1000,
     SAID_MOST = WORK_RESULT_MAX - 512
 };
 
@@ -24,7 +25,8 @@ struct attach {
     uint64_t ord;
     struct errand *errand;
     struct sse sse;
-    struct timer *pause;
+    struct timer *pause, *again; /* again: it is told to end once more */
+    unsigned kills;
     char number[NUMBER_MAX];
     struct span end; /* its last event; p NULL: not yet */
 };
@@ -44,6 +46,7 @@ void tool_forget(struct work_call *c)
     c->follows = NULL;
     errand_free(&a->errand);
     timer_free(&a->pause);
+    timer_free(&a->again);
     sse_free(&a->sse);
     free(a);
 }
@@ -58,28 +61,51 @@ static void keep(struct work_call *c, struct span s)
     c->cut += s.n - take;
 }
 
-static void say(struct attach *a, const char *stream, struct span data)
+static void show_output(struct attach *a, const char *stream, struct span text)
 {
     struct task *t = a->task;
-    struct work_call *c = &t->call[a->ord];
-    uint8_t *bytes = malloc(data.n + 1);
-    size_t n = 0;
     struct dynbuf b;
     struct jsonw w;
+    show_begin(&b, &w);
+    jsonw_kv(&w, "turn", span_str(t->turn));
+    jsonw_kv_u64(&w, "step", t->step);
+    jsonw_kv_u64(&w, "call", a->ord);
+    jsonw_kv(&w, "stream", span_str(stream));
+    jsonw_kv(&w, "text", text);
+    jsonw_end_object(&w);
+    show(t, "tool.output", &b);
+}
+
+/* In pieces that an event has room for, of whole characters; and where it is too much for readers, that it goes on.
+ */
+static void show_pieces(struct attach *a, const char *stream, struct span text)
+{
+    struct work_call *c = &a->task->call[a->ord];
+    bool ends = c->shown < SHOWN_ALL && text.n >= SHOWN_ALL - c->shown;
+    if (c->shown >= SHOWN_ALL)
+        return;
+    text = span_first(text, SHOWN_ALL - c->shown);
+    c->shown += text.n;
+    while (text.n > 0 && !a->task->over) {
+        struct span piece = span_first(text, TOOL_SHOWN_MAX);
+        if (piece.n < text.n)
+            piece = whole_chars(piece);
+        show_output(a, stream, piece);
+        text = span_from(text, piece.n);
+    }
+    if (ends && !a->task->over)
+        show_output(a, stream, SPAN("\n[what it says from here on is not shown]\n"));
+}
+
+static void say(struct attach *a, const char *stream, struct span data)
+{
+    struct work_call *c = &a->task->call[a->ord];
+    uint8_t *bytes = malloc(data.n + 1);
+    size_t n = 0;
     if (bytes == NULL || base64_decode(data, bytes, &n) != 0)
         n = 0;
     keep(c, span_of(bytes, n));
-    if (n > 0 && c->shown < SHOWN_ALL) {
-        c->shown += n;
-        show_begin(&b, &w);
-        jsonw_kv(&w, "turn", span_str(t->turn));
-        jsonw_kv_u64(&w, "step", t->step);
-        jsonw_kv_u64(&w, "call", a->ord);
-        jsonw_kv(&w, "stream", span_str(stream));
-        jsonw_kv(&w, "text", span_first(span_of(bytes, n), TOOL_SHOWN_MAX));
-        jsonw_end_object(&w);
-        show(t, "tool.output", &b);
-    }
+    show_pieces(a, stream, span_of(bytes, n));
     free(bytes);
 }
 
@@ -202,8 +228,26 @@ void command_follow(struct task *t, uint64_t ord, struct span number)
         command_abort(t, ord);
 }
 
-static void ignored(struct task *t, uint64_t arg, unsigned status, struct span body)
+static void kill_again(void *arg)
 {
+    struct attach *a = arg;
+    command_abort(a->task, a->ord);
+}
+
+/* Unless it was told, or has nothing to be told any more, it is told once more, later each time: what was cancelled
+ * does not run on because the sandbox is paused, or because nobody was there to ask. */
+static void signalled(struct task *t, uint64_t ord, unsigned status, struct span body)
+{
+    struct attach *a = t->call[ord].follows;
+    struct span title = json_text(json_parse(body, &t->step_arena), SPAN("title"));
+    if (a == NULL || status == 204 || (status == 409 && span_eq(title, SPAN("It has ended"))))
+        return;
+    uint64_t wait_ms = (uint64_t)WORK_TICK_MS << (a->kills < 5 ? a->kills : 5);
+    a->kills++;
+    if (a->again == NULL)
+        a->again = timer_new(t->w->loop, kill_again, a);
+    if (a->again != NULL)
+        timer_set(a->again, wait_ms < KILL_MOST_MS ? wait_ms : KILL_MOST_MS);
 }
 
 /* Its end comes all the same. */
@@ -212,7 +256,7 @@ void command_abort(struct task *t, uint64_t ord)
     const struct attach *a = t->call[ord].follows;
     if (a != NULL)
         desk_ask(t, "POST", desk_box(t, "/signal", SPAN_NONE),
-                 arena_printf(&t->step_arena, "{\"command\":\"%s\",\"signal\":9}", a->number), ignored, 0);
+                 arena_printf(&t->step_arena, "{\"command\":\"%s\",\"signal\":9}", a->number), signalled, ord);
 }
 
 /* --- it is begun ---------------------------------------------------------------------------- */

@@ -4,7 +4,12 @@
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 
-enum { READ_MOST = 256 * 1024 };
+enum {
+    READ_MOST = 256 * 1024,             /* of a file that is changed */
+    READ_PIECE = WORK_RESULT_MAX - 512, /* of one that is read, at once */
+    LIST_MOST = 200,
+    TARGET_MAX = 16 * 1024
+};
 
 static struct span path_of(const struct json *args)
 {
@@ -48,14 +53,102 @@ static struct span content_target(struct task *t, struct span path)
     return desk_box(t, "/files?most=262144", path);
 }
 
+/* --- a file is read: whole where it is short, else a piece of it, which says how much there is -------------------
+ */
+
+static const struct json *args_of(struct task *t, uint64_t ord)
+{
+    return json_parse(t->call[ord].call.args, &t->step_arena);
+}
+
+/* 0 where it is not said; -1: it is no number. */
+static int offset_of(const struct json *args, uint64_t *offset)
+{
+    *offset = 0;
+    if (json_get(args, SPAN("offset")) == NULL)
+        return 0;
+    return json_u64(args, SPAN("offset"), offset) == 0 && *offset <= INT64_MAX ? 0 : -1;
+}
+
+static void had_piece(struct task *t, uint64_t ord, unsigned status, struct span body)
+{
+    uint64_t from = 0, size = t->call[ord].size;
+    struct dynbuf b;
+    if (status != 200) {
+        refused(t, ord, status, body);
+        return;
+    }
+    (void)!offset_of(args_of(t, ord), &from);
+    struct span piece = from + body.n < size ? whole_chars(body) : body;
+    uint64_t to = from + piece.n;
+    dynbuf_init(&b, WORK_RESULT_MAX);
+    (void)dynbuf_add(&b, piece);
+    if (to < size)
+        (void)dynbuf_addf(&b, "\n[bytes %llu to %llu of %llu in all: `offset` %llu reads on]",
+                          (unsigned long long)from, (unsigned long long)to, (unsigned long long)size,
+                          (unsigned long long)to);
+    else
+        (void)dynbuf_addf(&b, "\n[bytes %llu to %llu, where the file ends]", (unsigned long long)from,
+                          (unsigned long long)to);
+    task_done(t, ord, CALL_DONE, arena_keep(&t->step_arena, &b));
+}
+
+static void sized(struct task *t, uint64_t ord, unsigned status, struct span body)
+{
+    char rest[64];
+    uint64_t from = 0, *size = &t->call[ord].size;
+    if (status != 200 || json_u64(json_parse(body, &t->step_arena), SPAN("size"), size) != 0) {
+        refused(t, ord, status == 200 ? 503 : status, body);
+        return;
+    }
+    (void)!offset_of(args_of(t, ord), &from);
+    (void)snprintf(rest, sizeof(rest), "/files?offset=%llu&length=%d", (unsigned long long)from, READ_PIECE);
+    if (from > 0 && from >= *size)
+        task_done(
+            t, ord, CALL_DONE,
+            arena_printf(&t->step_arena, "[the file ends before: it has %llu bytes]", (unsigned long long)*size));
+    else
+        desk_ask(t, "GET", desk_box(t, rest, path_of(args_of(t, ord))), SPAN_NONE, had_piece, ord);
+}
+
+static void ask_size(struct task *t, uint64_t ord)
+{
+    desk_ask(t, "GET", desk_box(t, "/files/stat", path_of(args_of(t, ord))), SPAN_NONE, sized, ord);
+}
+
+static void had_whole(struct task *t, uint64_t ord, unsigned status, struct span body)
+{
+    if (status == 413)
+        ask_size(t, ord);
+    else
+        had(t, ord, status, body);
+}
+
 void run_read(struct task *t, uint64_t ord, const struct json *args)
 {
-    desk_ask(t, "GET", content_target(t, path_of(args)), SPAN_NONE, had, ord);
+    char rest[64];
+    uint64_t offset;
+    (void)snprintf(rest, sizeof(rest), "/files?most=%d", READ_PIECE);
+    if (offset_of(args, &offset) != 0)
+        task_done(t, ord, CALL_ERROR, SPAN("offset is a whole number, of bytes"));
+    else if (offset > 0)
+        ask_size(t, ord);
+    else
+        desk_ask(t, "GET", desk_box(t, rest, path_of(args)), SPAN_NONE, had_whole, ord);
 }
 
 void run_list(struct task *t, uint64_t ord, const struct json *args)
 {
-    desk_ask(t, "GET", desk_box(t, "/files/list", path_of(args)), SPAN_NONE, had, ord);
+    struct dynbuf b;
+    dynbuf_init(&b, TARGET_MAX);
+    (void)dynbuf_addf(&b, "/files/list?limit=%d&after=", LIST_MOST);
+    dynbuf_add_percent(&b, json_text(args, SPAN("after")), "-._");
+    (void)dynbuf_add(&b, SPAN("\0"));
+    struct span rest = arena_keep(&t->step_arena, &b);
+    if (rest.p == NULL)
+        task_done(t, ord, CALL_ERROR, SPAN("after is a name in that folder"));
+    else
+        desk_ask(t, "GET", desk_box(t, (const char *)rest.p, path_of(args)), SPAN_NONE, had, ord);
 }
 
 void run_remove(struct task *t, uint64_t ord, const struct json *args)
@@ -64,11 +157,6 @@ void run_remove(struct task *t, uint64_t ord, const struct json *args)
 }
 
 /* --- a file is written --------------------------------------------------------------------- */
-
-static const struct json *args_of(struct task *t, uint64_t ord)
-{
-    return json_parse(t->call[ord].call.args, &t->step_arena);
-}
 
 static void put(struct task *t, uint64_t ord)
 {

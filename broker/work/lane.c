@@ -20,7 +20,7 @@ static void taken(struct task *t, uint64_t arg, unsigned status, struct span bod
         (void)snprintf(t->lane, sizeof(t->lane), "%.*s", SPAN_FMT(token));
     else
         task_why(t, desk_words(t, status, body));
-    task_ready(t, ok);
+    task_ready(t, ok ? 201 : status == 201 ? 503 : status);
 }
 
 void lane_take(struct task *t)
@@ -38,6 +38,10 @@ static void dropped(struct task *t, uint64_t arg, unsigned status, struct span b
 /* The turn is over, and nothing may be sent for it any more. */
 void lane_drop(struct task *t)
 {
+    if (t->lane[0] == '\0') { /* it was given none, and the desk ends none for who shows none */
+        task_finish(t);
+        return;
+    }
     desk_ask(t, "DELETE", arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity", t->conversation),
              SPAN_NONE, dropped, 0);
 }

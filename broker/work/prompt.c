@@ -59,9 +59,9 @@ int prompt_build(struct task *t, struct arena *a, struct prompt *out)
 
 /* --- what is left ------------------------------------------------------------------------ */
 
-static struct span result_of(const struct task *t, size_t ord)
+static struct span result_of(struct task *t, size_t ord, size_t all)
 {
-    return span_first(t->call[ord].result, ALL_RESULTS / (t->calls > 0 ? t->calls : 1));
+    return result_cut(&t->step_arena, t->call[ord].result, all / (t->calls > 0 ? t->calls : 1));
 }
 
 static struct span kept(struct task *t, const struct message *m)
@@ -74,13 +74,14 @@ static struct span kept(struct task *t, const struct message *m)
     return arena_keep(&t->step_arena, &b);
 }
 
-/* The results, each under the id that the model's message gave its call. */
-static struct span results(struct task *t)
+/* The results, each under the id that the model's message gave its call: what a tool said never stands as if the
+ * person had said it. */
+static struct span results(struct task *t, bool rewind)
 {
     struct message asked;
     struct err e;
     const struct json *j = json_parse(t->answer, &t->step_arena);
-    struct block *b = arena_alloc(&t->step_arena, t->calls * sizeof(*b));
+    struct block *b = arena_alloc(&t->step_arena, (t->calls + 1) * sizeof(*b));
     size_t ord = 0;
     if (j == NULL || b == NULL || message_get(j, &t->step_arena, &asked, &e) != 0)
         return SPAN_NONE;
@@ -88,15 +89,17 @@ static struct span results(struct task *t)
         if (asked.block[i].kind == BLOCK_CALL) {
             b[ord] = (struct block){.kind = BLOCK_RESULT,
                                     .id = asked.block[i].id,
-                                    .text = result_of(t, ord),
+                                    .text = result_of(t, ord, ALL_RESULTS),
                                     .failed = t->call[ord].end != CALL_DONE};
             ord++;
         }
-    const struct message m = {.of = MESSAGE_USER, .block = b, .n = ord};
+    b[ord] = (struct block){.kind = BLOCK_TEXT, .text = SPAN(RECALLED_WORDS)};
+    const struct message m = {.of = MESSAGE_USER, .block = b, .n = rewind ? ord + 1 : ord};
     return ord == t->calls ? kept(t, &m) : SPAN_NONE;
 }
 
-/* Of a batch of which not all is known, in place of it: what was asked for, what came, and what is not known. */
+/* Where the model's message cannot be read any more, in its place: what was asked for, what came, and what is not
+ * known, quoted. */
 static struct span recalled(struct task *t)
 {
     struct dynbuf b;
@@ -104,8 +107,7 @@ static struct span recalled(struct task *t)
     recalled_begin(&b);
     for (size_t i = 0; i < t->calls; i++) {
         const struct work_call *c = &t->call[i];
-        recalled_call(&b, c->call.tool, c->call.args, c->end,
-                      span_first(result_of(t, i), RECALLED_RESULT / t->calls));
+        recalled_call(&b, c->call.tool, c->call.args, c->end, result_of(t, i, RECALLED_RESULT));
     }
     struct span text = arena_keep(&t->step_arena, &b);
     const struct block block = {.kind = BLOCK_TEXT, .text = text};
@@ -116,12 +118,14 @@ static struct span recalled(struct task *t)
 size_t settle_messages(struct task *t, bool rewind, struct bstore_message *m)
 {
     size_t n = 0;
-    if (!rewind)
-        m[n++] = (struct bstore_message){SPAN("assistant"), t->answer};
-    if (rewind)
+    struct span said = t->calls > 0 ? results(t, rewind) : SPAN_NONE;
+    if (rewind && said.p == NULL) {
         m[n++] = (struct bstore_message){SPAN("recalled"), recalled(t)};
-    else if (t->calls > 0)
-        m[n++] = (struct bstore_message){SPAN("results"), results(t)};
+    } else {
+        m[n++] = (struct bstore_message){SPAN("assistant"), t->answer};
+        if (t->calls > 0)
+            m[n++] = (struct bstore_message){SPAN("results"), said};
+    }
     for (size_t i = 0; i < n; i++)
         if (m[i].body.p == NULL) {
             task_why(t, SPAN("what the step left cannot be written down"));

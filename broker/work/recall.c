@@ -121,6 +121,10 @@ static void listed(struct task *t, uint64_t ord, unsigned status, struct span bo
 void recall_ask(struct task *t, uint64_t ord)
 {
     struct span tool = t->call[ord].call.tool;
+    if (t->lane[0] == '\0') { /* the lane before may not have ended, and nobody else's word counts then */
+        known(t, ord, KNOWN_NOTHING);
+        return;
+    }
     if (span_eq(tool, SPAN("run_command")))
         desk_ask(t, "GET", desk_box(t, "/commands", SPAN_NONE), SPAN_NONE, listed, ord);
     else
@@ -135,7 +139,7 @@ void recall_wait(struct task *t, uint64_t ord)
 
 void recall_look(struct task *t, uint64_t ord)
 {
-    if (span_eq(t->call[ord].call.tool, SPAN("edit_file")))
+    if (t->lane[0] != '\0' && span_eq(t->call[ord].call.tool, SPAN("edit_file")))
         edit_look(t, ord);
     else
         task_tell(t, (struct loop_event){.heard = HEARD_LOOKED, .ord = ord, .known = KNOWN_NOTHING});

@@ -2,7 +2,12 @@
 #include "broker/work/work.h"
 #include "common/net/loop.h"
 
-enum { FLUSH_MS = 30, FLUSH_BYTES = 48 * 1024, DELTA_MAX = 16 * 1024, EVENTS_BYTES = 4 << 20 };
+enum {
+    FLUSH_MS = 30,
+    FLUSH_BYTES = 48 * 1024,
+    DELTA_MAX = 10 * 1024 /* JSON may need six bytes for one */,
+    EVENTS_BYTES = 4 << 20
+};
 
 void show_begin(struct dynbuf *b, struct jsonw *w)
 {

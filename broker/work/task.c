@@ -7,7 +7,14 @@
 #include "common/log.h"
 #include "common/net/loop.h"
 
-enum { RETRY_MS = 1000, EXECUTION_MAX = LOOP_KEPT_MAX, DELTA_ROOM = 64 * 1024 };
+enum {
+    RETRY_MS = 1000,
+    RETRY_MOST_MS = 30 * 1000,
+    RETRY_SAID = 16,    /* of so many refusals in a row readers are told one */
+    REFUSED_ENOUGH = 5, /* so often it may still be that what it began can be ended */
+    EXECUTION_MAX = LOOP_KEPT_MAX,
+    DELTA_ROOM = 64 * 1024
+};
 
 static void pump(struct task *t);
 
@@ -90,7 +97,7 @@ void task_done(struct task *t, uint64_t ord, enum call_end how, struct span resu
 {
     struct work_call *c = &t->call[ord];
     tool_forget(c);
-    c->result = arena_copy(&t->step_arena, span_first(result, WORK_RESULT_MAX));
+    c->result = arena_copy(&t->step_arena, result_cut(&t->step_arena, result, WORK_RESULT_MAX));
     c->command = false;
     run_next(t);
     task_tell(t, (struct loop_event){.heard = HEARD_DONE, .ord = ord, .end = how});
@@ -156,11 +163,21 @@ static void plan(struct task *t, size_t n)
         jsonw_kv_u64(&w, "call", i);
         jsonw_kv(&w, "tool", call[i].tool);
         jsonw_kv(&w, "class", span_str(call_class_name(call[i].class)));
-        jsonw_kv(&w, "arguments", span_first(call[i].args, TOOL_SHOWN_MAX));
+        jsonw_kv(&w, "arguments", result_cut(&t->step_arena, call[i].args, TOOL_SHOWN_MAX));
         jsonw_end_object(&w);
         show(t, "tool.call", &b);
     }
     task_tell(t, (struct loop_event){.heard = HEARD_PLANNED});
+}
+
+/* Its end in words, and what it said, which may be any bytes. */
+static struct span result_with(struct task *t, const char *words, struct span said)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, WORK_RESULT_MAX + 1024);
+    (void)dynbuf_addf(&b, "%s%s", words, *words != '\0' && said.n > 0 ? "\n" : "");
+    (void)dynbuf_add(&b, said);
+    return arena_keep(&t->step_arena, &b);
 }
 
 static void settle_call(struct task *t, const struct loop_action *a)
@@ -168,10 +185,7 @@ static void settle_call(struct task *t, const struct loop_action *a)
     struct work_call *c = &t->call[a->ord];
     struct dynbuf b;
     struct jsonw w;
-    const char *words = call_end_words(a->end);
-    if (*words != '\0')
-        c->result =
-            c->result.n == 0 ? span_str(words) : arena_printf(&t->step_arena, "%s\n%.*s", words, SPAN_FMT(c->result));
+    c->result = result_with(t, call_end_words(a->end), c->result);
     const struct bstore_settled how = {.end = a->end, .result = c->result, .effect = c->effect};
     if (!show_flush(t) || !task_passed(t, bstore_call(t->w->store, &t->claim, a->step, a->ord, &how)))
         return;
@@ -182,7 +196,7 @@ static void settle_call(struct task *t, const struct loop_action *a)
     jsonw_kv_u64(&w, "call", a->ord);
     jsonw_kv(&w, "tool", c->call.tool);
     jsonw_kv(&w, "end", span_str(call_end_name(a->end)));
-    jsonw_kv(&w, "result", span_first(c->result, TOOL_SHOWN_MAX));
+    jsonw_kv(&w, "result", result_cut(&t->step_arena, c->result, TOOL_SHOWN_MAX));
     jsonw_end_object(&w);
     show(t, "tool.done", &b);
     task_tell(t, (struct loop_event){.heard = HEARD_SETTLED, .ord = a->ord});
@@ -208,7 +222,7 @@ static void checkpoint(struct task *t, const struct loop_action *a)
     dynbuf_free(&state);
 }
 
-static void give_back(struct task *t, uint64_t after_ms)
+static void say_retry(struct task *t, uint64_t after_ms)
 {
     struct dynbuf b;
     struct jsonw w;
@@ -219,6 +233,10 @@ static void give_back(struct task *t, uint64_t after_ms)
     jsonw_kv(&w, "why", span_str(t->why));
     jsonw_end_object(&w);
     show(t, "turn.retry", &b);
+}
+
+static void give_back(struct task *t, uint64_t after_ms)
+{
     if (show_flush(t))
         t->given_back = bstore_release(t->w->store, &t->claim, after_ms) == BS_OK;
 }
@@ -232,7 +250,9 @@ void task_finish(struct task *t)
 static void act(struct task *t, const struct loop_action *a)
 {
     switch (a->what) {
-    case DO_REVOKE: task_tell(t, (struct loop_event){.heard = HEARD_REVOKED}); break; /* lane_take did it */
+    case DO_REVOKE: /* lane_take did it, or nothing is asked of anybody (recall_ask) */
+        task_tell(t, (struct loop_event){.heard = HEARD_REVOKED});
+        break;
     case DO_BEGIN: step_begin(t, a->step); break;
     case DO_THINK: think_begin(t); break;
     case DO_NOT_THINK: think_end(t); break;
@@ -248,7 +268,10 @@ static void act(struct task *t, const struct loop_action *a)
         t->ending = a->turn;
         lane_drop(t);
         break;
-    case DO_GIVE_BACK: give_back(t, a->after_ms); break;
+    case DO_GIVE_BACK:
+        say_retry(t, a->after_ms);
+        give_back(t, a->after_ms);
+        break;
     case DO_NOTHING:
     default: break;
     }
@@ -272,7 +295,8 @@ static void pump(struct task *t)
 
 /* --- its begin ----------------------------------------------------------------------- */
 
-static void begin_agent(struct task *t)
+/* ends_as: END_NONE; or all that is left to do is to settle what is open, and to end it so. */
+static void begin_agent(struct task *t, enum turn_end ends_as)
 {
     const struct bstore_turn *f = &t->found;
     struct loop_asked asked[TURN_CALLS_MAX];
@@ -300,6 +324,7 @@ static void begin_agent(struct task *t)
                                      .settled = f->settled,
                                      .attempts = f->attempts,
                                      .cancelled = f->cancelled,
+                                     .ends = ends_as,
                                      .planned = f->planned,
                                      .budget = f->budget,
                                      .used = f->used,
@@ -313,25 +338,58 @@ static void begin_agent(struct task *t)
     pump(t);
 }
 
-void task_ready(struct task *t, bool ok)
+static bool out_of_time(const struct task *t)
 {
-    struct dynbuf b;
-    struct jsonw w;
-    if (!ok) {
-        give_back(t, RETRY_MS);
-        end(t);
+    const struct bstore_turn *f = &t->found;
+    uint64_t now = loop_wall(t->w->loop);
+    return f->budget.wall_ms && now >= f->started_ms && now - f->started_ms >= f->budget.wall_ms;
+}
+
+/* It has no identity. A tenant that has no key any more, or a gateway that has no way to a model, says the same to
+ * every worker; what only cannot be had now is asked for again, later each time, and readers are told now and then.
+ */
+static void refused(struct task *t, unsigned status, uint8_t *times)
+{
+    const struct bstore_turn *f = &t->found;
+    bool for_good = status == 401 || status == 403 || status == 409;
+    enum turn_end ends_as = f->cancelled     ? END_CANCELLED
+                            : for_good       ? END_REFUSED
+                            : out_of_time(t) ? END_TIME
+                                             : END_NONE;
+    uint64_t wait_ms = (uint64_t)RETRY_MS << (*times < 5 ? *times : 5);
+    if (wait_ms > RETRY_MOST_MS)
+        wait_ms = RETRY_MOST_MS;
+    if (ends_as != END_NONE && (for_good || !f->planned || *times >= REFUSED_ENOUGH)) {
+        begin_agent(t, ends_as);
         return;
     }
+    if (*times % RETRY_SAID == 0)
+        say_retry(t, wait_ms);
+    *times += *times < UINT8_MAX ? 1 : 1 - RETRY_SAID;
+    give_back(t, wait_ms);
+    end(t);
+}
+
+void task_ready(struct task *t, unsigned status)
+{
+    uint8_t *times = &t->w->refused[t->claim.turn.b[ID_BYTES - 1] % sizeof(t->w->refused)];
+    struct dynbuf b;
+    struct jsonw w;
     if (bstore_load(t->w->store, &t->claim, &t->arena, &t->found) != BS_OK) {
         end(t);
         return;
     }
+    if (status != 201) {
+        refused(t, status, times);
+        return;
+    }
+    *times = 0;
     show_begin(&b, &w);
     jsonw_kv(&w, "turn", span_str(t->turn));
     jsonw_kv_u64(&w, "epoch", t->claim.epoch);
     jsonw_end_object(&w);
     show(t, "turn.started", &b);
-    begin_agent(t);
+    begin_agent(t, END_NONE);
 }
 
 void task_begin(struct work *w, const struct claim *c)

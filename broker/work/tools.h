@@ -32,6 +32,12 @@ void command_mark(const struct digest *key, char out[COMMAND_MARK + 1]);
 /* files.c: is what an edit would do there already? fn-less: tells HEARD_LOOKED. */
 void edit_look(struct task *t, uint64_t ord);
 
+/* cut.c: the text, or as much of it as has room in `most` with words that say how much that is; a note in brackets
+ * that is its last line stays. p NULL: no memory. */
+struct span result_cut(struct arena *a, struct span text, size_t most) MUSTCHECK;
+/* Without a character at the end of which a part is missing. */
+struct span whole_chars(struct span s);
+
 /* What runs of it is let go, and its buffers are freed. */
 void tool_forget(struct work_call *c);
 

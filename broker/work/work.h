@@ -5,7 +5,7 @@
  *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
- *   show.c    what readers see, written down in groups */
+ *   show.c    what readers see, written down in groups · cut.c what is too long */
 #ifndef BROKER_WORK_WORK_H
 #define BROKER_WORK_WORK_H
 
@@ -54,6 +54,7 @@ struct work {
     struct tls_client *tls;          /* whom the gateway is, NULL: it has not said yet */
     char proxy[128];                 /* its host:port */
     struct timer *look;
+    uint8_t refused[64];    /* by a turn's id: how often in a row the gateway gave it no identity */
     uint64_t pulse, try_ms; /* of the store when it was looked last; when a turn is asked for even so */
     struct task *task;
     bool stopping;
@@ -73,6 +74,7 @@ struct work_call {
     bool abort, blind;      /* blind: the record has a command of which it does not say what it was */
     size_t since;           /* recall.c: commands that the record has begun since its intent */
     uint64_t shown;         /* bytes of its output that readers were shown */
+    uint64_t size;          /* files.c: of the file that is read, in all */
 };
 
 struct task_lease {
@@ -122,7 +124,6 @@ struct task {
     struct timer *tick, *flush;
 };
 
-/* --- work.c --- */
 void work_begin(struct work *w);
 /* Somebody may have put a turn on the queue, or a task is over. */
 void work_look(void *arg);
@@ -134,8 +135,8 @@ void task_tell(struct task *t, struct loop_event e);
 /* A call's end, with what the model is told; then HEARD_DONE. */
 void task_done(struct task *t, uint64_t ord, enum call_end end, struct span result);
 void task_why(struct task *t, struct span words);
-/* It has its lane: begin. False words: it has none, and is given back. */
-void task_ready(struct task *t, bool ok);
+/* 201: it has its lane: begin. Else it has none: it ends, if that is for good or it is to end anyway, or waits. */
+void task_ready(struct task *t, unsigned status);
 /* What the store said; false: it is over for this worker. */
 bool task_passed(struct task *t, enum bstore_result r) MUSTCHECK;
 /* Nothing more can be sent for it: its end is written down. */
@@ -187,7 +188,6 @@ void run_abort(struct task *t, uint64_t ord);
 void recall_ask(struct task *t, uint64_t ord);
 void recall_look(struct task *t, uint64_t ord);
 void recall_wait(struct task *t, uint64_t ord);
-
 /* --- show.c --- */
 /* An event; body is freed. */
 void show(struct task *t, const char *type, struct dynbuf *body);

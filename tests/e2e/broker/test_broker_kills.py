@@ -16,10 +16,10 @@ OTHERS = 55  # a page has 50
 WORDS = {1: "I will send it, once.", 2: "It was sent, I think."}
 
 
-def begin(broker, path, said=None, beside=()):
+def begin(broker, path, said=None):
     """A turn that says something, has one effect, and says something more, however often it is asked."""
-    send = call("run_command", *beside, command="echo begun; curl -sS --cacert $CURL_CA_BUNDLE -d x "
-                                                f"'https://{broker.up.name}:{broker.up.port}{path}'")
+    send = call("run_command", command="echo begun; curl -sS --cacert $CURL_CA_BUNDLE -d x "
+                                       f"'https://{broker.up.name}:{broker.up.port}{path}'")
 
     def answer(asked):
         last = json.dumps(asked["body"]["messages"][-1])
@@ -73,9 +73,10 @@ def a_worker_that_is_killed_at_any_step_repeats_nothing_and_loses_nothing(lab):
     # The whole gateway, and the sandbox with it: nobody knows what the command did, and nobody does it again. In the record it
     # stands before more than a page of others.
     broker.up.script({"POST /things/lost": "/slow?gate=lost"})
-    said, reader = begin(broker, "/things/lost", said, beside=[call("run_command", command="true")] * OTHERS)
+    said, reader = begin(broker, "/things/lost", said)
     lab.wait_for("the effect", lambda: broker.up.effects().get("POST /things/lost"))
-    reader.until("tool.done", OTHERS)
+    for _ in range(OTHERS):
+        broker.gw.cli("sandbox", "exec", "c-" + said["conversation_id"], "--", "true", rc=0)
     broker.gw.process.signal(signal.SIGKILL)
     broker.gw.process.wait()
     broker.up.release("lost")

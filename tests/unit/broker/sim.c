@@ -142,7 +142,11 @@ static void plan(struct worker *w, const struct loop_action *a)
 
 static void run(struct worker *w, const struct loop_action *a)
 {
-    struct digest key = world_op[w->turn][a->step][a->ord].key;
+    const struct op *o = world_op[w->turn][a->step];
+    struct digest key = o[a->ord].key;
+    for (uint64_t i = 0; i < a->ord; i++)
+        if (o[i].told == CALL_OPEN && (o[i].class != CALL_READ || o[a->ord].class != CALL_READ))
+            violated("a call was run before one that it may build on had ended");
     if (fault == FAULT_FRESH_KEY)
         key.b[0] = (uint8_t)world_pick(256);
     world_fly(w->turn, a->step, a->ord, w->claim.epoch, &key, (unsigned)(w - workers), w->life);

@@ -95,8 +95,16 @@ static void taken_over(size_t n)
     does(DO_REVOKE);
 }
 
+/* Calls that only read: none waits for another. */
+static void all_read(void)
+{
+    for (unsigned i = 0; i <= TURN_CALLS_MAX; i++)
+        asked[i].class = CALL_READ;
+}
+
 static void a_turn_from_its_begin_to_its_end(void **state)
 {
+    all_read();
     thinking();
     answer(2, 5);
     assert_int_equal(out.n, 2);
@@ -122,6 +130,82 @@ static void a_turn_from_its_begin_to_its_end(void **state)
     hear((struct loop_event){.heard = HEARD_STEP});
     finishes(END_COMPLETED);
     deaf((struct loop_event){.heard = HEARD_CANCEL});
+}
+
+/* --- the order of calls ---------------------------------------------------------------------- */
+
+static void begins(enum loop_do what, size_t from, size_t n)
+{
+    assert_int_equal(out.n, n);
+    for (size_t i = 0; i < n; i++)
+        assert_true(out.a[i].what == what && out.a[i].ord == from + i);
+}
+
+static void done(uint64_t ord)
+{
+    hear((struct loop_event){.heard = HEARD_DONE, .ord = ord, .end = CALL_DONE});
+    does(DO_SETTLE);
+    settled(ord);
+}
+
+/* Read, read, write, read, command, as the first of them runs. */
+static void five_calls(void)
+{
+    all_read();
+    asked[2].class = CALL_IDEMPOTENT;
+    asked[4].class = CALL_UNSAFE;
+}
+
+/* A call finds what those before it leave: two edits of one file, a script that is written and run. */
+static void what_changes_something_waits_for_those_before_it(void **state)
+{
+    five_calls();
+    thinking();
+    answer(5, 1);
+    begins(DO_RUN, 0, 2);
+    done(1);
+    assert_int_equal(out.n, 0);
+    hear((struct loop_event){.heard = HEARD_DONE, .ord = 0, .end = CALL_DONE});
+    does(DO_SETTLE);
+    settled(0);
+    begins(DO_RUN, 2, 1);
+    hear((struct loop_event){.heard = HEARD_DONE, .ord = 2, .end = CALL_DONE});
+    does(DO_SETTLE); /* it is over, but its end is not written down yet */
+    settled(2);
+    begins(DO_RUN, 3, 1);
+    done(3);
+    begins(DO_RUN, 4, 1);
+    done(4);
+    does(DO_CHECKPOINT);
+}
+
+static void who_takes_it_over_keeps_the_order(void **state)
+{
+    five_calls();
+    ends[1] = CALL_DONE;
+    taken_over(5);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    begins(DO_ASK, 0, 1);
+    hear((struct loop_event){.heard = HEARD_KNOWN, .ord = 0, .known = KNOWN_ANSWERED, .end = CALL_DONE});
+    settled(0);
+    begins(DO_ASK, 2, 1);
+    hear((struct loop_event){.heard = HEARD_KNOWN, .ord = 2, .known = KNOWN_NOTHING});
+    does(DO_RUN); /* again, and nothing that stands behind it has changed anything yet */
+    done(2);
+    begins(DO_ASK, 3, 1);
+}
+
+static void what_waits_for_its_turn_is_not_run_once_it_is_cancelled(void **state)
+{
+    five_calls();
+    thinking();
+    answer(5, 1);
+    hear((struct loop_event){.heard = HEARD_CANCEL});
+    assert_int_equal(out.n, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(out.a[i].what, i < 2 ? DO_ABORT : DO_SETTLE);
+        assert_true(i < 2 || out.a[i].end == CALL_NOT_RUN);
+    }
 }
 
 /* --- what is known of a call, by its class ------------------------------------------------- */
@@ -193,6 +277,7 @@ static void what_was_looked_at_is_not_looked_at_again(void **state)
 static void the_lane_before_is_ended_first(void **state)
 {
     struct loop_found f = fresh();
+    all_read();
     taken_over(3);
     deaf((struct loop_event){.heard = HEARD_KNOWN, .known = KNOWN_NOT_SENT});
     hear((struct loop_event){.heard = HEARD_REVOKED});
@@ -392,6 +477,7 @@ static void only_its_end_is_missing(void **state)
 
 static void too_many_calls_at_once(void **state)
 {
+    all_read();
     thinking();
     answer(TURN_CALLS_MAX, 1);
     assert_int_equal(out.n, TURN_CALLS_MAX);
@@ -447,7 +533,7 @@ static void cancelled_wherever_it_is(void **state)
 
 static void cancelled_or_out_of_time_while_calls_run(void **state)
 {
-    asked[0].class = CALL_READ;
+    all_read();
     for (unsigned i = 0; i < 2; i++) {
         thinking();
         answer(2, 1);
@@ -489,43 +575,15 @@ static void who_lost_the_claim_does_nothing_more(void **state)
     }
 }
 
-static void a_key_is_of_its_place_and_its_words(void **state)
-{
-    struct id turn = {{1}}, other = {{2}};
-    struct digest key[7];
-    call_key(&turn, 1, 2, SPAN("tool"), SPAN("args"), &key[0]);
-    call_key(&turn, 1, 2, SPAN("tool"), SPAN("args"), &key[6]);
-    assert_memory_equal(&key[0], &key[6], sizeof(key[0]));
-    call_key(&other, 1, 2, SPAN("tool"), SPAN("args"), &key[1]);
-    call_key(&turn, 2, 2, SPAN("tool"), SPAN("args"), &key[2]);
-    call_key(&turn, 1, 3, SPAN("tool"), SPAN("args"), &key[3]);
-    call_key(&turn, 1, 2, SPAN("toola"), SPAN("rgs"), &key[4]);
-    call_key(&turn, 1, 2, SPAN("tool"), SPAN("args "), &key[5]);
-    for (unsigned i = 1; i < 6; i++)
-        assert_memory_not_equal(&key[0], &key[i], sizeof(key[0]));
-}
-
-static void every_word_has_its_way_back(void **state)
-{
-    for (unsigned i = 0; i < CALL_CLASSES; i++)
-        assert_int_equal(call_class_of(span_str(call_class_name(i))), i);
-    for (unsigned i = 0; i < CALL_ENDS; i++)
-        assert_int_equal(call_end_of(span_str(call_end_name(i))), i);
-    for (unsigned i = 0; i < TURN_ENDS; i++) {
-        assert_int_equal(turn_end_of(span_str(turn_end_name(i))), i);
-        assert_true(turn_end_words(i)[0] != '\0');
-    }
-    assert_int_equal(call_class_of(SPAN("harmless")), CALL_UNSAFE);
-    assert_string_equal(call_class_name(99), "unsafe");
-    assert_int_equal(call_stricter(CALL_READ, CALL_UNSAFE), CALL_UNSAFE);
-}
-
 #define T(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_turn_from_its_begin_to_its_end),
+        T(what_changes_something_waits_for_those_before_it),
+        T(who_takes_it_over_keeps_the_order),
+        T(what_waits_for_its_turn_is_not_run_once_it_is_cancelled),
         T(each_class_by_what_is_known),
         T(what_was_looked_at_is_not_looked_at_again),
         T(the_lane_before_is_ended_first),
@@ -541,8 +599,6 @@ int main(void)
         T(cancelled_wherever_it_is),
         T(cancelled_or_out_of_time_while_calls_run),
         T(who_lost_the_claim_does_nothing_more),
-        T(a_key_is_of_its_place_and_its_words),
-        T(every_word_has_its_way_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,7 +299,7 @@ static void what_was_set_aside_is_told_to_the_next_turn(void **state)
     fix_ok(bstore_messages(fix, SPAN("acme"), &t.conversation, 0, &fix_arena, &m));
     assert_int_equal(m.n, 3);
     assert_true(span_eq(m.message[1].role, SPAN("recalled")) && id_eq(&m.message[1].turn, &t.turn));
-    assert_true(told(&m.message[1], "confirm the state") && told(&m.message[1], "outcome: done\\nit was made"));
+    assert_true(told(&m.message[1], "confirm the state") && told(&m.message[1], "outcome: done\\n> it was made"));
     assert_true(told(&m.message[1], "send") && told(&m.message[1], "outcome: unknown\\nThis call was cut off"));
     assert_true(span_starts(m.message[1].body,
                             SPAN("{\"of\":\"user\",\"blocks\":[{\"type\":\"text\",\"text\":\"The last step")));

@@ -50,7 +50,7 @@ void task_why(struct task *t, struct span words)
 {
 }
 
-void task_ready(struct task *t, bool ok)
+void task_ready(struct task *t, unsigned status)
 {
 }
 
@@ -95,6 +95,7 @@ static int setup(void **state)
     arena_init(&task.arena, ROOM);
     arena_init(&task.step_arena, 16 * ROOM);
     task.call[0].call.tool = SPAN("run_command");
+    task.lane[0] = 'l';
     now = NOW;
     questions = 0;
     return 0;

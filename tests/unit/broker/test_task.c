@@ -1,0 +1,257 @@
+/* A turn that is taken from the store, and to which the gateway gives no identity. */
+#include "broker/work/tools.h"
+#include "broker/work/work.h"
+#include "common/net/loop.h"
+#include "tests/unit/broker/store_fix.h"
+
+enum { SECOND = 1000 };
+
+static struct work work;
+/* The last question to the desk, and how many there were. */
+static told_fn *asked;
+static uint64_t asked_arg;
+static unsigned questions;
+/* At the end of this turn of the loop. */
+static void (*later)(void *arg);
+static void *later_arg;
+
+/* --- instead of the rest of a process ------------------------------------------------------------ */
+
+void desk_ask(struct task *t, const char *method, struct span target, struct span json, told_fn *fn, uint64_t arg)
+{
+    asked = fn;
+    asked_arg = arg;
+    questions++;
+}
+
+void desk_put(struct task *t, struct span target, struct span body, told_fn *fn, uint64_t arg)
+{
+}
+
+void desk_forget(struct task *t)
+{
+}
+
+struct span desk_box(struct task *t, const char *rest, struct span path)
+{
+    return span_str(rest);
+}
+
+struct span desk_words(struct task *t, unsigned status, struct span body)
+{
+    return body;
+}
+
+void think_begin(struct task *t)
+{
+}
+
+void think_end(struct task *t)
+{
+}
+
+struct errand *errand_new(struct errands *d, const struct errand_ask *ask, errand_fn *fn, void *arg)
+{
+    return NULL;
+}
+
+void errand_free(struct errand **e)
+{
+    *e = NULL;
+}
+
+struct timer *timer_new(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+    static int some;
+    return (struct timer *)&some;
+}
+
+void timer_set(struct timer *t, uint64_t ms)
+{
+}
+
+void timer_clear(struct timer *t)
+{
+}
+
+void timer_free(struct timer **t)
+{
+    *t = NULL;
+}
+
+uint64_t loop_wall(const struct loop *l)
+{
+    return fix_now;
+}
+
+uint64_t loop_now(const struct loop *l)
+{
+    return fix_now;
+}
+
+int loop_defer(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+    later = fn;
+    later_arg = arg;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    questions = 0;
+    if (fix_setup(state) != 0)
+        return -1;
+    work = (struct work){.store = fix};
+    return 0;
+}
+
+/* A worker takes the turn, asks for its identity, hears this, and has no other question. */
+static void taken(unsigned status, const char *words)
+{
+    struct claim c = fix_claim(1);
+    unsigned before = questions;
+    later = NULL;
+    task_begin(&work, &c);
+    assert_int_equal(questions, before + 1);
+    asked(work.task, asked_arg, status, span_str(words));
+    assert_int_equal(questions, before + 1);
+    assert_null(work.task);
+    assert_non_null(later);
+    later(later_arg);
+}
+
+static bool waits(void)
+{
+    struct id id = fix_id(2);
+    struct claim c;
+    return bstore_claim(fix, &id, CLAIM_MS, &c) == BS_NONE;
+}
+
+static struct bstore_chatted chat(uint64_t wall_ms)
+{
+    const struct bstore_chat in = {
+        .tenant = SPAN("acme"), .body = SPAN("{\"text\":\"hello\"}"), .budget = {10, 0, 0, wall_ms, 3}};
+    struct bstore_chatted out;
+    fix_ok(bstore_chat(fix, &in, &out));
+    return out;
+}
+
+/* Its first step has a command of which nobody has written down how it ended. */
+static void command_open(const struct claim *c)
+{
+    const struct bstore_call call = {SPAN("run_command"), SPAN("{\"command\":\"make\"}"), CALL_UNSAFE};
+    const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &call, 1};
+    uint64_t attempts;
+    fix_ok(bstore_step(fix, c, 1, SPAN("model"), &attempts));
+    fix_ok(bstore_plan(fix, c, 1, &plan));
+}
+
+/* Whose operator has taken the last key back: it does not go round for ever. */
+static void refused_for_good_it_ends(void **state)
+{
+    static const unsigned status[] = {401, 403, 409};
+    for (size_t i = 0; i < 3; i++) {
+        struct bstore_chatted c = chat(0);
+        taken(status[i], "there is no key");
+        const struct bstore_turn_row *row = fix_row("acme", &c.turn);
+        assert_int_equal(row->end, END_REFUSED);
+        assert_true(span_eq(row->why, SPAN("there is no key")));
+        assert_int_equal(fix_events("acme", &c.conversation, "turn.retry"), 0);
+    }
+}
+
+/* Nobody is asked what became of a call whose lane may not have ended. */
+static void what_is_open_then_is_not_known(void **state)
+{
+    struct bstore_chatted c = chat(0);
+    struct claim before = fix_claim(3);
+    struct bstore_turn t;
+    command_open(&before);
+    fix_now += 2 * CLAIM_MS;
+    taken(401, "there is no key");
+    assert_int_equal(fix_row("acme", &c.turn)->end, END_REFUSED);
+    assert_int_equal(bstore_load(fix, &before, &fix_arena, &t), BS_FENCED);
+}
+
+static void what_cannot_be_had_now_is_asked_for_later_each_time(void **state)
+{
+    static const unsigned wait_s[] = {1, 2, 4, 8, 16, 30, 30, 30};
+    struct bstore_chatted c = chat(0);
+    for (size_t i = 0; i < sizeof(wait_s) / sizeof(wait_s[0]); i++) {
+        taken(503, "the gateway cannot be asked");
+        assert_int_equal(fix_row("acme", &c.turn)->end, END_NONE);
+        fix_now += wait_s[i] * SECOND - 1;
+        assert_true(waits());
+        fix_now++;
+    }
+    assert_int_equal(fix_events("acme", &c.conversation, "turn.retry"), 1);
+    for (size_t i = 0; i < 40; i++) {
+        taken(503, "the gateway cannot be asked");
+        fix_now += 30 * SECOND;
+    }
+    assert_in_range(fix_events("acme", &c.conversation, "turn.retry"), 3, 4);
+}
+
+static void meanwhile_it_can_be_cancelled_and_runs_out_of_time(void **state)
+{
+    struct bstore_chatted c = chat(0);
+    taken(503, "the gateway cannot be asked");
+    fix_ok(bstore_cancel(fix, SPAN("acme"), &c.turn));
+    fix_now += SECOND;
+    taken(503, "the gateway cannot be asked");
+    assert_int_equal(fix_row("acme", &c.turn)->end, END_CANCELLED);
+    c = chat(3 * SECOND);
+    taken(503, "the gateway cannot be asked");
+    fix_now += 3 * SECOND;
+    taken(503, "the gateway cannot be asked");
+    assert_int_equal(fix_row("acme", &c.turn)->end, END_TIME);
+}
+
+/* While a command may run that can be ended yet, it is tried a few times. */
+static void what_it_began_may_be_ended_yet(void **state)
+{
+    struct bstore_chatted c = chat(0);
+    struct claim before = fix_claim(3);
+    unsigned tries = 0;
+    command_open(&before);
+    fix_ok(bstore_cancel(fix, SPAN("acme"), &c.turn));
+    fix_now += 2 * CLAIM_MS;
+    for (; tries < 10 && fix_row("acme", &c.turn)->end == END_NONE; tries++) {
+        taken(503, "the gateway cannot be asked");
+        fix_now += 30 * SECOND;
+    }
+    assert_int_equal(fix_row("acme", &c.turn)->end, END_CANCELLED);
+    assert_int_equal(tries, 6);
+}
+
+/* Text of which each byte is six in JSON is shown all the same. */
+static void readers_see_what_grows_large_in_an_event(void **state)
+{
+    struct bstore_chatted c = chat(0);
+    struct claim claimed = fix_claim(1);
+    struct dynbuf text;
+    task_begin(&work, &claimed);
+    struct task *t = work.task;
+    dynbuf_init(&text, 16 * 1024);
+    for (size_t i = 0; i < 16 * 1024; i++)
+        assert_int_equal(dynbuf_add(&text, SPAN("\1")), 0);
+    show_delta(t, "message.delta", 0, dynbuf_span(&text));
+    assert_true(show_flush(t));
+    assert_int_equal(fix_events("acme", &c.conversation, "message.delta"), 2);
+    dynbuf_free(&text);
+    task_leave(t);
+    later(later_arg);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, fix_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {T(refused_for_good_it_ends),
+                                       T(what_is_open_then_is_not_known),
+                                       T(what_cannot_be_had_now_is_asked_for_later_each_time),
+                                       T(meanwhile_it_can_be_cancelled_and_runs_out_of_time),
+                                       T(what_it_began_may_be_ended_yet),
+                                       T(readers_see_what_grows_large_in_an_event)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
