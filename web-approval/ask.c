@@ -64,7 +64,8 @@ struct dynbuf *ask_begin(struct exchange *x, enum ask_whom whom, uint16_t type, 
                            : "the other process does not take more");
         return NULL;
     }
-    uint64_t most = want == M_RELOADED ? DESK_RELOAD_MS : want == M_SB_STARTED ? DESK_START_MS : DESK_ASK_MS;
+    bool starts = want == M_SB_STARTED || want == M_SB_PAUSED;
+    uint64_t most = want == M_RELOADED ? DESK_RELOAD_MS : starts ? DESK_START_MS : DESK_ASK_MS;
     *a = (struct ask){++d->last_id, x->now_ms + most, whom, want, x, fn};
     return b;
 }

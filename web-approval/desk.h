@@ -34,7 +34,8 @@ enum {
     DESK_TENANT_ASKS = 72, /* and for those of one tenant */
     DESK_ASK_MS = 10 * 1000,
     DESK_RELOAD_MS = 40 * 1000, /* compiling a policy and running its tests may take 30 s */
-    DESK_START_MS = 25 * 1000,  /* longer than the warden waits for a sandbox (BOX_START_MS) */
+    DESK_START_MS = 25 * 1000,  /* longer than the warden waits for a sandbox (BOX_START_MS); a pause has to wait for
+                                   all of one to stand still */
     DESK_TEXT = 512,
     DESK_FOLLOWS = 32, /* commands in sandboxes that are followed, or read to their end: a client each (server.h) */
     DESK_SHORT = 16,   /* what is done with files that has no content; a client each, too */
