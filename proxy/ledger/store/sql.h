@@ -37,6 +37,9 @@
     X(TICKET_REPEAT, "UPDATE ticket SET repeats=repeats+1 WHERE id=?1") \
     X(PENDING_OF_SANDBOX, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE sandbox=?1 AND state='pending'") \
     X(OPEN_ALL, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE state IN ('pending','approved')") \
+    X(OPEN_OF_TENANT, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE state IN ('pending','approved')" \
+        " AND tenant=coalesce((SELECT tenant FROM sandbox WHERE name=?1),'')") \
+    X(TENANT_ALONE, "SELECT 1 FROM sandbox WHERE tenant<>coalesce((SELECT tenant FROM sandbox WHERE name=?1),'') LIMIT 1") \
     X(TICKET_ADD, "INSERT INTO ticket(id,state,sandbox,session,tenant,method,scheme,host,port,path,query,fields_json,head," \
         "body_size,body_sha256,digest,join_key,op,effect,resource,credential,code,rule_id,rule_file,rule_line,policy," \
         "summary,facts_json,agent_reason,approve_by,dialect,reason_required,created_ms,expires_ms,expires_boot_ms," \

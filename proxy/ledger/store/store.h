@@ -20,7 +20,8 @@
 /* Counts, bytes, and times in ms. */
 enum {
     STORE_PENDING_MAX = 64,
-    STORE_OPEN_MAX = 1024, /* tickets pending or approved, of all sandboxes */
+    STORE_OPEN_MAX = 1024,    /* tickets pending or approved, of all sandboxes */
+    STORE_TENANTS_LEAST = 16, /* parts of it and of STORE_ALL_BYTES: one is had by whoever has none of them open */
     STORE_ANSWER_MS = 600000,
     STORE_LATER_MS = 5000, /* after which the judge is told again of what it is to send; twice that, and so on, of
                               what it could not */

@@ -125,6 +125,27 @@ static int count_below(struct store *s, sqlite3_stmt *q, uint64_t max, uint64_t 
     return room;
 }
 
+/* A quarter of what is there for all is kept for tenants who have little open, so that one whose sandboxes ask
+ * without end leaves the others theirs. A tenant with nobody beside it may have it all. */
+static int share_left(struct store *s, struct span sandbox, uint64_t bytes)
+{
+    unsigned most = s->c.open_max;
+    int room = count_below(s, db_stmt(&s->db, SQL_OPEN_ALL), most - most / 4, bytes, STORE_ALL_BYTES / 4 * 3);
+    if (room != 0)
+        return room;
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_OPEN_OF_TENANT);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, sandbox);
+    room = count_below(s, q, most / STORE_TENANTS_LEAST, bytes, STORE_ALL_BYTES / STORE_TENANTS_LEAST);
+    if (room != 0 || (q = db_stmt(&s->db, SQL_TENANT_ALONE)) == NULL)
+        return q == NULL ? -1 : room;
+    db_text(q, 1, sandbox);
+    enum db_result others = db_step(&s->db, q);
+    sqlite3_reset(q);
+    return others == DB_FAIL ? -1 : others == DB_DONE;
+}
+
 static int room_for(struct store *s, const struct wire_ticket *t, uint64_t bytes)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_PENDING_OF_SANDBOX);
@@ -132,7 +153,9 @@ static int room_for(struct store *s, const struct wire_ticket *t, uint64_t bytes
         return -1;
     db_text(q, 1, t->record.sandbox);
     int room = count_below(s, q, s->c.pending_max, bytes, s->c.sandbox_bytes);
-    return room == 1 ? count_below(s, db_stmt(&s->db, SQL_OPEN_ALL), s->c.open_max, bytes, STORE_ALL_BYTES) : room;
+    if (room == 1)
+        room = count_below(s, db_stmt(&s->db, SQL_OPEN_ALL), s->c.open_max, bytes, STORE_ALL_BYTES);
+    return room == 1 ? share_left(s, t->record.sandbox, bytes) : room;
 }
 
 /* A credential of the sandbox's own is for the upstream alone: who reads the ticket sees which it is. */

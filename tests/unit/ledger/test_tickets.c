@@ -223,6 +223,42 @@ static void e22_one_sandbox_cannot_use_up_what_is_there_for_all(void **state)
     assert_int_equal(fix_hold("late", 1, 1, no_body).state, TICKET_NONE);
 }
 
+static void of_tenant(const char *name, const char *tenant)
+{
+    const char *why = NULL;
+    struct digest hash;
+    digest_of(span_str(name), &hash);
+    struct wire_sandbox b = {.name = span_str(name),
+                             .session = span_str(name),
+                             .tenant = span_str(tenant),
+                             .owner = SPAN("uid:0"),
+                             .token_hash = hash,
+                             .has_token = true};
+
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+}
+
+static void e22_one_tenant_cannot_use_up_what_is_there_for_all(void **state)
+{
+    char name[16];
+    fix_config.open_max = 160;
+    fix_config.pending_max = 20;
+    fix_reopen();
+    for (unsigned i = 0; i < 16; i++) {
+        snprintf(name, sizeof(name), "greedy%u", i);
+        of_tenant(name, "greedy");
+        for (unsigned k = 0; i < 7 && k < 20; k++)
+            (void)fix_hold(name, k, k, no_body);
+    }
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket"), 140); /* nobody is beside it */
+    of_tenant("modest", "modest");
+    assert_int_equal(fix_hold("greedy9", 1, 1, no_body).state, TICKET_NONE);
+    for (unsigned k = 0; k < 20; k++)
+        (void)fix_hold("modest", k, k, no_body);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE sandbox='modest'"), 10);
+    assert_int_equal(fix_hold("greedy9", 1, 1, no_body).state, TICKET_NONE);
+}
+
 static void held_bytes_are_capped(void **state)
 {
     static uint8_t big[1000];
@@ -578,6 +614,7 @@ int main(void)
         FRESH(e8_ids_are_random_and_a_wrong_one_says_nothing),
         FRESH(e21_a_flood_is_capped_and_a_denial_stands_as_long_as_its_ticket),
         FRESH(facts_are_wanted_for_a_new_ticket_alone),
+        FRESH(e22_one_tenant_cannot_use_up_what_is_there_for_all),
         FRESH(e22_one_sandbox_cannot_use_up_what_is_there_for_all),
         FRESH(held_bytes_are_capped),
         FRESH(e24_an_approval_carries_what_was_shown),
