@@ -69,7 +69,7 @@ struct ask {
 };
 
 /* Who speaks through the dock: what its token says. */
-enum { CALLER_KEY = 40, CALLER_TENANT = 64, CALLER_BOX = 64 };
+enum { CALLER_KEY = 40, CALLER_TENANT = 64, CALLER_BOX = 64, COOKIE_MAX = 192 };
 struct caller {
     char key[CALLER_KEY + 1], tenant[CALLER_TENANT + 1];
     char box[CALLER_BOX]; /* it opens this sandbox alone; empty: all of its tenant's, and it may start them */
@@ -96,8 +96,8 @@ struct desk {
     struct server *server;
     struct desk_store *store;
     struct guard guard;
-    struct attempts attempts;
-    struct tls_server *tls; /* of the page; NULL: without */
+    struct attempts attempts, known; /* of anybody; of browsers in which somebody has signed in */
+    struct tls_server *tls;          /* of the page; NULL: without */
     struct chan *ledger, *parent, *warden, *keeper;
     struct dock_link *docks; /* dock_peer.c */
     struct dynbuf passkeys;  /* payload of the last M_PASSKEYS */
@@ -155,7 +155,7 @@ struct exchange {
     unsigned status;
     const char *type;
     struct dynbuf out;
-    char location[96], cookie[192], download[64];
+    char location[96], cookie[COOKIE_MAX], browser[COOKIE_MAX], download[64];
     bool inert;      /* nothing in it may act, whatever it is */
     bool stream;     /* an event stream begins after the head */
     uint64_t follow; /* what it is of: a command that the warden was told to run by this number; 0: of events */

@@ -26,6 +26,13 @@ int guard_init(struct guard *g, struct span url)
         return -1;
     if (g->port == 0)
         g->port = usual_port(g);
+    struct id a, b;
+    if (id_new(&a) != 0 || id_new(&b) != 0)
+        return -1;
+    struct digest_ctx *d = digest_begin();
+    digest_add_field(d, span_of(a.b, ID_BYTES));
+    digest_add_field(d, span_of(b.b, ID_BYTES));
+    digest_end(d, &g->nobody.key);
     return g->secure || is_loopback(g->host) ? 0 : -1;
 }
 
@@ -240,25 +247,28 @@ const char *guard_cookie_name(const struct guard *g)
     return g->secure ? "__Host-countersign" : "countersign";
 }
 
-/* The cookie's value, whatever else stands in the field. */
-static struct span cookie_value(const struct guard *g, struct span field)
+const char *guard_browser_name(const struct guard *g)
 {
-    const struct span name = g->secure ? SPAN("__Host-countersign=") : SPAN("countersign=");
-    struct span one;
+    return g->secure ? "__Host-countersign-browser" : "countersign-browser";
+}
+
+/* The cookie's value, whatever else stands in the field. */
+static struct span cookie_value(const struct http_head *h, const char *name)
+{
+    const struct http_field *f = http_find(h, SPAN("cookie"));
+    struct span one, value, field = f ? f->value : SPAN_NONE;
 
     while (field.n > 0) {
         (void)span_cut(field, ';', &one, &field);
-        one = span_trim(one);
-        if (span_starts(one, name))
-            return span_from(one, name.n);
+        if (span_cut(span_trim(one), '=', &one, &value) && span_eq(one, span_str(name)))
+            return value;
     }
     return SPAN_NONE;
 }
 
 const struct session *guard_session(const struct guard *g, const struct http_head *h, uint64_t now)
 {
-    const struct http_field *f = http_find(h, SPAN("cookie"));
-    struct span v = f ? cookie_value(g, f->value) : SPAN_NONE;
+    struct span v = cookie_value(h, guard_cookie_name(g));
     const struct session *found = NULL;
     struct digest d;
 
@@ -339,4 +349,68 @@ enum guard_mark guard_mark_check(const struct session *s, const char *purpose, s
     if (now - at < GUARD_ARM_MS)
         return GUARD_TOO_FAST;
     return now - at > GUARD_SESSION_MS ? GUARD_STALE : GUARD_FINE;
+}
+
+/* --- what is kept of nobody ------------------------------------------------------ */
+
+static int marked_new(const struct guard *g, const char *purpose, struct span subject, uint64_t now,
+                      char text[GUARD_SEED_TEXT + 1])
+{
+    struct id id;
+
+    if (id_new(&id) != 0)
+        return -1;
+    id_text(&id, text);
+    text[ID_TEXT] = '.';
+    guard_mark(&g->nobody, purpose, span_of(text, ID_TEXT), subject, now, text + ID_TEXT + 1);
+    return 0;
+}
+
+/* *at: when it was made; false: not by us, or not for this. */
+static bool marked(const struct guard *g, const char *purpose, struct span subject, struct span text, uint64_t now,
+                   uint64_t *at)
+{
+    struct span id, mark, time, hex;
+
+    return span_cut(text, '.', &id, &mark) && id.n == ID_TEXT && span_cut(mark, '.', &time, &hex) &&
+           time_parse(time, at) && guard_mark_check(&g->nobody, purpose, id, subject, now, mark) != GUARD_FORGED;
+}
+
+int guard_seed(const struct guard *g, uint64_t now, char text[GUARD_SEED_TEXT + 1])
+{
+    return marked_new(g, "seed", SPAN_NONE, now, text);
+}
+
+bool guard_seed_good(const struct guard *g, struct span seed, uint64_t now)
+{
+    struct digest d;
+    uint64_t at;
+    bool good = marked(g, "seed", SPAN_NONE, seed, now, &at) && now - at < GUARD_SEED_MS;
+
+    digest_of(seed, &d);
+    for (size_t i = 0; i < GUARD_SEEDS_USED; i++)
+        good = good && !digest_same(&g->used[i], &d);
+    return good;
+}
+
+bool guard_seed_use(struct guard *g, struct span seed, uint64_t now)
+{
+    bool good = guard_seed_good(g, seed, now);
+
+    if (good)
+        digest_of(seed, &g->used[g->nused++ % GUARD_SEEDS_USED]);
+    return good;
+}
+
+int guard_browser_new(const struct guard *g, struct span person, char text[GUARD_SEED_TEXT + 1])
+{
+    return marked_new(g, "browser", person, 0, text);
+}
+
+struct span guard_browser(const struct guard *g, const struct http_head *h, struct span person)
+{
+    struct span v = cookie_value(h, guard_browser_name(g));
+    uint64_t at;
+
+    return marked(g, "browser", person, v, 0, &at) ? span_first(v, ID_TEXT) : SPAN_NONE;
 }

@@ -18,6 +18,10 @@ enum {
     GUARD_ARM_MS = 500,             /* a form comes back no sooner than this: nobody reads faster, a trick does */
     GUARD_MARK_TEXT = 80,
     GUARD_COOKIE_TEXT = 2 * ID_TEXT,
+    GUARD_SEED_TEXT = ID_TEXT + 1 + GUARD_MARK_TEXT,
+    GUARD_SEED_MS = 5 * 60 * 1000,
+    GUARD_SEEDS_USED = 64,
+    GUARD_BROWSER_DAYS = 180,
 };
 
 /* How somebody signed in. */
@@ -45,10 +49,13 @@ struct guard {
         char operator[GUARD_OPERATOR];
     } link[GUARD_LINKS];
     struct session session[GUARD_SESSIONS];
+    struct session nobody; /* whose key is under seeds and browsers */
+    struct digest used[GUARD_SEEDS_USED];
+    size_t nused; /* ever */
 };
 
 /* url: "http://localhost:8088" or "https://approve.example", borrowed for good. -1: neither, or http:// and not a
- * name of this machine's loopback (without TLS the page is served nowhere else). */
+ * name of this machine's loopback (without TLS the page is served nowhere else), or there is no randomness. */
 int guard_init(struct guard *g, struct span url) MUSTCHECK;
 /* Was this request sent to the page under its own name? Of http:// localhost, 127.0.0.1 and [::1] are one name. */
 bool guard_host_ok(const struct guard *g, const struct http_head *h);
@@ -82,6 +89,18 @@ void guard_forget(struct guard *g, const char *operator);
 const char *guard_cookie_name(const struct guard *g);
 /* The session named by the request's cookie, or NULL. */
 const struct session *guard_session(const struct guard *g, const struct http_head *h, uint64_t now);
+/* What a sign-in page is for, so that nobody else's can be sent: good for GUARD_SEED_MS and for one sign-in. Nothing
+ * is kept of one before that, so that whoever asks for pages without end takes nobody's. */
+int guard_seed(const struct guard *g, uint64_t now, char text[GUARD_SEED_TEXT + 1]) MUSTCHECK;
+bool guard_seed_good(const struct guard *g, struct span seed, uint64_t now) MUSTCHECK;
+/* It is good, and is not from now on. */
+bool guard_seed_use(struct guard *g, struct span seed, uint64_t now) MUSTCHECK;
+/* A browser in which this person has signed in says so by a cookie: wrong passwords from elsewhere do not slow it
+ * down. It opens nothing. */
+const char *guard_browser_name(const struct guard *g);
+int guard_browser_new(const struct guard *g, struct span person, char text[GUARD_SEED_TEXT + 1]) MUSTCHECK;
+/* Which browser of this person's the request comes from, or none. Borrowed. */
+struct span guard_browser(const struct guard *g, const struct http_head *h, struct span person);
 void guard_sign_out(struct guard *g, const struct session *s);
 
 /* The mark of a form: says when it was shown, and is worth nothing in another session, for another purpose,

@@ -39,6 +39,7 @@ static int head_fields(const struct exchange *x, bool last, struct dynbuf *out)
         {"Strict-Transport-Security", x->desk->guard.secure ? "max-age=31536000" : NULL},
         {"Location", x->location[0] ? x->location : NULL},
         {"Set-Cookie", x->cookie[0] ? x->cookie : NULL},
+        {"Set-Cookie", x->browser[0] ? x->browser : NULL},
         {"Connection", last ? "close" : NULL},
     };
 

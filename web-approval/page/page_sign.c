@@ -78,8 +78,10 @@ static void with_password(struct exchange *x, struct span name, struct span pass
     struct person_row r;
     struct err e;
     char who[GUARD_OPERATOR];
+    struct span browser = guard_browser(&x->desk->guard, &x->head, name), tried = browser.n ? browser : name;
+    struct attempts *a = browser.n ? &x->desk->known : &x->desk->attempts;
 
-    if (!attempts_may(&x->desk->attempts, name, x->now_ms)) {
+    if (!attempts_may(a, tried, x->now_ms)) {
         page_problem(x, 429, "Too many tries", "Wait a while before you try again, or sign in with a link.");
         return;
     }
@@ -89,7 +91,7 @@ static void with_password(struct exchange *x, struct span name, struct span pass
         return;
     }
     bool right = password_is(password, got ? r.password : SPAN_NONE) && got == 1 && r.name.n < sizeof(who);
-    attempts_over(&x->desk->attempts, name, right, x->now_ms);
+    attempts_over(a, tried, right, x->now_ms);
     if (!right) {
         page_problem(x, 403, "Not signed in", "The name or the password is not right.");
         return;

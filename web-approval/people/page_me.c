@@ -8,13 +8,26 @@
 #include "web-approval/people/who.h"
 #include "web-approval/route.h"
 
+static void put_cookie(const struct exchange *x, char out[COOKIE_MAX], const char *name, const char *value,
+                       int seconds)
+{
+    int n = snprintf(out, COOKIE_MAX, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s; Max-Age=%d", name, value,
+                     x->desk->guard.secure ? "; Secure" : "", seconds);
+    if (n < 0 || n >= COOKIE_MAX)
+        log_die("the cookie has no room"); /* a part of it would say something else */
+}
+
 void people_cookie(struct exchange *x, const char *cookie)
 {
-    int n = snprintf(x->cookie, sizeof(x->cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s; Max-Age=%d",
-                     guard_cookie_name(&x->desk->guard), cookie, x->desk->guard.secure ? "; Secure" : "",
-                     cookie[0] ? GUARD_SESSION_MS / 1000 : 0);
-    if (n < 0 || (size_t)n >= sizeof(x->cookie))
-        log_die("the cookie has no room"); /* a part of it would say something else */
+    put_cookie(x, x->cookie, guard_cookie_name(&x->desk->guard), cookie, cookie[0] ? GUARD_SESSION_MS / 1000 : 0);
+}
+
+static void know_browser(struct exchange *x)
+{
+    char text[GUARD_SEED_TEXT + 1];
+
+    if (guard_browser_new(&x->desk->guard, span_str(x->operator), text) == 0)
+        put_cookie(x, x->browser, guard_browser_name(&x->desk->guard), text, GUARD_BROWSER_DAYS * 24 * 3600);
 }
 
 bool people_sign_in(struct exchange *x, const char *name, enum guard_how how)
@@ -33,8 +46,10 @@ bool people_sign_in(struct exchange *x, const char *name, enum guard_how how)
         reply_problem(x, 503, "Not possible now", "the system has no randomness to give");
         return false;
     }
-    if (!who_is_machine(name))
+    if (!who_is_machine(name)) {
         guard_session_person(&x->desk->guard, s, x->who.generation);
+        know_browser(x);
+    }
     x->session = s;
     ask_note_operator(x, "signin");
     page_see(x, how == HOW_LINK && x->who.person ? "/me" : "/");
@@ -136,13 +151,13 @@ static bool take_password(struct exchange *x, struct span old, struct span new, 
         reply_problem(x, 503, "Not possible now", "the store cannot be read now; try again in a moment");
         return false;
     }
-    if (must_say(x) && !attempts_may(&x->desk->attempts, r.name, x->now_ms)) {
+    if (must_say(x) && !attempts_may(&x->desk->known, r.name, x->now_ms)) {
         reply_problem(x, 429, "Too many tries", "wait a while before you try again");
         return false;
     }
     if (must_say(x)) {
         bool right = password_is(old, r.password);
-        attempts_over(&x->desk->attempts, r.name, right, x->now_ms);
+        attempts_over(&x->desk->known, r.name, right, x->now_ms);
         why = right ? why : "that is not your password of now";
     }
     if (!why && password_make(new, kept) != 0)

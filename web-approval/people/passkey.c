@@ -8,8 +8,7 @@
 #include "web-approval/people/who.h"
 #include "web-approval/route.h"
 
-enum { PARTS = 4, PART_MAX = 12 * 1024, SEED_MS = 5 * 60 * 1000, WHY_MAX = 512, NAMES_MAX = 2000, ID_MAX = 255 };
-#define NOBODY "\tpasskey" /* whose link the seed of a sign-in is: no operator is called that */
+enum { PARTS = 4, PART_MAX = 12 * 1024, WHY_MAX = 512, NAMES_MAX = 2000, ID_MAX = 255 };
 
 /* --- texts --------------------------------------------------------------------- */
 
@@ -117,13 +116,12 @@ static void seed_challenge(struct span seed, struct digest *out)
 
 void passkey_sign_in(struct exchange *x)
 {
-    char seed[ID_TEXT + 1];
+    char seed[GUARD_SEED_TEXT + 1];
     struct digest challenge;
 
-    if (site(x).n == 0 || x->desk->passkeys.n <= 2 ||
-        guard_link_for(&x->desk->guard, NOBODY, x->now_ms, SEED_MS, seed) != 0)
+    if (site(x).n == 0 || x->desk->passkeys.n <= 2 || guard_seed(&x->desk->guard, x->now_ms, seed) != 0)
         return;
-    seed_challenge(span_of(seed, ID_TEXT), &challenge);
+    seed_challenge(span_str(seed), &challenge);
     PUT(x, "<form method=\"post\" action=\"/sign-in\"");
     put_attributes(x, &challenge, false);
     (void)dynbuf_addf(
@@ -150,13 +148,23 @@ static bool said_yes(struct exchange *x, struct frame *f, struct span *whose)
     return x->status == 0;
 }
 
+static void old_page(struct exchange *x)
+{
+    reply_problem(x, 403, "An old page", "this page was open for too long: load it again");
+}
+
 static void signed_in(struct exchange *x, struct frame *f)
 {
     char name[GUARD_OPERATOR];
+    const struct span *seed = x->holds;
     struct span whose;
 
     if (!said_yes(x, f, &whose))
         return;
+    if (!guard_seed_use(&x->desk->guard, *seed, x->now_ms)) {
+        old_page(x);
+        return;
+    }
     (void)snprintf(name, sizeof(name), "%.*s", SPAN_FMT(whose));
     (void)people_sign_in(x, name, HOW_PASSKEY);
 }
@@ -196,14 +204,17 @@ static bool ask_check(struct exchange *x, struct span name, const struct digest 
 
 void passkey_signed_in(struct exchange *x, struct span seed, struct span said)
 {
-    char who[GUARD_OPERATOR];
+    struct span *keep = arena_alloc(&x->arena, sizeof(*keep) + GUARD_SEED_TEXT);
     struct digest challenge;
     struct span proof;
 
-    if (!guard_link_use(&x->desk->guard, seed, x->now_ms, who) || !span_eq(span_str(who), SPAN(NOBODY))) {
-        reply_problem(x, 403, "An old page", "this page was open for too long: load it again");
+    if (!keep || !guard_seed_good(&x->desk->guard, seed, x->now_ms)) {
+        old_page(x);
         return;
     }
+    memcpy(keep + 1, seed.p, seed.n); /* the form is wiped before the keeper answers */
+    *keep = span_of(keep + 1, seed.n);
+    x->holds = keep;
     seed_challenge(seed, &challenge);
     (void)ask_check(x, SPAN_NONE, &challenge, said, &proof, signed_in);
 }

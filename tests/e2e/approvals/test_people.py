@@ -123,6 +123,30 @@ def a_wrong_password_is_tried_a_few_times_only(lab):
     assert Person(gw, name="bob", password="not this one").answer.status == 403, "of another name it is asked"
 
 
+@test("E26 locked out")
+def strangers_keep_nobody_from_signing_in_where_they_did_before(lab):
+    up, gw = setup(lab, "by: leads")
+    alice = added(gw, "alice")
+    alice.cookie = alice.answer.headers.get_all("Set-Cookie")[1].split(";")[0]
+    assert alice.cookie.startswith("countersign-browser="), alice.cookie
+    assert alice.ask("GET", "/me")[0].status == 403, "it opens nothing"
+
+    def tried(cookie):
+        there = Person.__new__(Person)
+        there.__dict__.update(alice.__dict__, cookie=cookie)
+        return there.ask("POST", "/sign-in", "name=alice&password=not+this+one")[0].status
+    while tried(None) == 403:
+        pass
+    assert tried(None) == 429 and tried(alice.cookie) == 403
+    for n in range(40):
+        if Person(gw, name=f"nobody{n}", password="not this one").answer.status == 429:
+            break
+    else:
+        raise AssertionError("all of them together are slowed down")
+    assert tried(alice.cookie) == 403
+    assert [tried(alice.cookie) for _ in range(5)] == [403, 403, 403, 429, 429], "there too a few times only"
+
+
 class Secure(Person):
     """The same over TLS, by the name that the certificate is for."""
 

@@ -100,6 +100,56 @@ static void sessions_end(void **state)
     }
 }
 
+/* Who asks for sign-in pages without end takes nobody's, and one signs in once. */
+static void seeds(void **state)
+{
+    char mine[GUARD_SEED_TEXT + 1], other[GUARD_SEED_TEXT + 1];
+    assert_int_equal(guard_seed(&g, 1000, mine), 0);
+    for (unsigned i = 0; i < 10 * GUARD_SEEDS_USED; i++)
+        assert_int_equal(guard_seed(&g, 1000, other), 0);
+    struct span seed = span_str(mine);
+    assert_true(guard_seed_good(&g, seed, 1000));
+    assert_true(guard_seed_good(&g, seed, 1000 + GUARD_SEED_MS - 1));
+    assert_false(guard_seed_good(&g, seed, 1000 + GUARD_SEED_MS));
+    assert_false(guard_seed_good(&g, seed, 999));
+    for (size_t i = 0; i < seed.n; i++) {
+        memcpy(other, mine, sizeof(other));
+        other[i] = other[i] == '1' ? '2' : '1';
+        assert_false(guard_seed_use(&g, span_str(other), 2000));
+        assert_false(guard_seed_use(&g, span_first(seed, i), 2000));
+    }
+    assert_true(guard_seed_use(&g, seed, 2000));
+    assert_false(guard_seed_use(&g, seed, 2000));
+    assert_false(guard_seed_good(&g, seed, 2000));
+}
+
+static struct span browser_of(const char *text, const char *person)
+{
+    static char head[512];
+    static struct http_head h;
+    (void)snprintf(head, sizeof(head),
+                   "GET / HTTP/1.1\r\nHost: localhost:8088\r\nCookie: a=b; countersign-browser=%s\r\n\r\n", text);
+    assert_true(parse(head, &h));
+    return guard_browser(&g, &h, span_str(person));
+}
+
+static void browsers(void **state)
+{
+    char text[GUARD_SEED_TEXT + 1], seed[GUARD_SEED_TEXT + 1];
+    struct guard restarted;
+    assert_int_equal(guard_browser_new(&g, SPAN("ann"), text), 0);
+    assert_true(span_eq(browser_of(text, "ann"), span_of(text, ID_TEXT)));
+    assert_int_equal(browser_of(text, "bob").n, 0);
+    assert_int_equal(guard_seed(&g, 0, seed), 0);
+    assert_int_equal(browser_of(seed, "").n, 0);
+    assert_int_equal(browser_of("", "ann").n, 0);
+    text[3] = text[3] == '1' ? '2' : '1';
+    assert_int_equal(browser_of(text, "ann").n, 0);
+    assert_int_equal(guard_init(&restarted, SPAN("http://localhost:8088")), 0);
+    assert_int_equal(guard_browser_new(&restarted, SPAN("ann"), text), 0);
+    assert_int_equal(browser_of(text, "ann").n, 0);
+}
+
 static void origin(void **state)
 {
     static const struct {
@@ -233,7 +283,8 @@ int main(void)
         cmocka_unit_test_setup(host, setup),       cmocka_unit_test_setup(origin, setup),
         cmocka_unit_test_setup(links, setup),      cmocka_unit_test_setup(crowd, setup),
         cmocka_unit_test_setup(neighbours, setup), cmocka_unit_test(marks),
-        cmocka_unit_test(loopback_only),
+        cmocka_unit_test(loopback_only),           cmocka_unit_test_setup(seeds, setup),
+        cmocka_unit_test_setup(browsers, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
