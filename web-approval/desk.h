@@ -113,6 +113,7 @@ struct desk {
     uint64_t moment_at;        /* when the warden is asked who stands still for a moment (api_moment.c); 0: not */
     unsigned moment_turn;
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
+    char desk_tls[8]; /* the page speaks TLS itself; empty: it does not */
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];
     char proxy_why[DESK_TEXT]; /* what to do when there is no URL to give */
     char audit_key[65];        /* hex, as the ledger said it; empty until then */

@@ -32,6 +32,7 @@ static void config(void *arg, struct span key, struct span value)
     } texts[] = {
         {"db", d->db, sizeof(d->db)},
         {"desk_url", d->desk_url, sizeof(d->desk_url)},
+        {"desk_tls", d->desk_tls, sizeof(d->desk_tls)},
         {"proxy_url", d->proxy_url, sizeof(d->proxy_url)},
         {"socks_url", d->socks_url, sizeof(d->socks_url)},
         {"truststore", d->truststore, sizeof(d->truststore)},
@@ -215,7 +216,7 @@ static void listen_on(struct desk *d, struct frame *f)
     uint8_t kind = msg_get_u8(&m);
     int fd = frame_take_fd(f, 0);
 
-    if (kind == 3 && d->guard.secure && !d->tls)
+    if (kind == 3 && d->desk_tls[0] && !d->tls)
         take_tls(d, f);
     if (kind != 3 && kind != 4) {
         if (fd >= 0)
@@ -298,7 +299,7 @@ int main(void)
             "the page is served without TLS on this machine only: desk.http must be localhost or 127.0.0.1 with a "
             "port, not %s",
             d->desk_url);
-    if (d->guard.secure && !(d->tls = tls_server_new(&e)))
+    if (d->desk_tls[0] && !(d->tls = tls_server_new(&e)))
         log_die("%s", e.text);
     tls_server_free(&d->tls); /* the library has set itself up while it still may */
     d->store = desk_store_new(d->db);

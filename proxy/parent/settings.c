@@ -53,7 +53,7 @@ static void own(struct settings *s, const struct parent *p)
     text(s, "own", all);
 }
 
-/* As browsers go to it. */
+/* As browsers go to it; a proxy before it is at the usual port, or the name says which. */
 static void desk_url(const struct config *c, const struct listener *l, char *url, size_t cap)
 {
     const char *port = strrchr(l->path, ':');
@@ -61,7 +61,10 @@ static void desk_url(const struct config *c, const struct listener *l, char *url
         snprintf(url, cap, "http://%s", l->path);
     else
         snprintf(url, cap, "https://%s%s", c->desk_name,
-                 strchr(c->desk_name, ':') || port == NULL || strcmp(port, ":443") == 0 ? "" : port);
+                 strchr(c->desk_name, ':') || port == NULL || c->desk_certificate[0] == '\0' ||
+                         strcmp(port, ":443") == 0
+                     ? ""
+                     : port);
 }
 
 /* Where the page is: what it answers to, and what passkeys are for. */
@@ -79,6 +82,7 @@ static void desk(struct settings *s, const struct parent *p)
     const struct config *c = p->config;
     char url[CONFIG_PATH + 16] = "", why[480] = "";
     page(s, p);
+    text(s, "desk_tls", c->desk_certificate[0] ? "own" : "");
     bool http = parent_token_url(p, LISTEN_HTTP, url, sizeof(url), why, sizeof(why));
     bool told = url[0] != '\0';
     text(s, "proxy_url", url);

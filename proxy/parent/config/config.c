@@ -86,7 +86,8 @@ static const struct key desk_keys[] = {
      .help = "of https: PEM file of the chain, its leaf first"},
     {"key", KEY_TEXT, AT(row_desk, key), 0, .help = "of https: PEM file of its private key"},
     {"name", KEY_TEXT, AT(row_desk, name), 0,
-     .help = "of https: the host name that browsers go to, with a port where that is another"},
+     .help = "of https, or of http behind a proxy of this machine that speaks https: the host name that browsers go "
+             "to, with a port where that is another"},
     {.type = KEY_END}};
 static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_keys};
 
@@ -333,19 +334,20 @@ static void take_desk(struct loader *l, const struct row_desk *r, const char *fi
         load_problem(l, r->at, "C005",
                      "without TLS the page may only listen on loopback: 127.0.0.1, ::1 or localhost; https: with a "
                      "certificate may be anywhere");
-    else if (tls != (r->certificate.at != NULL) || tls != (r->key.at != NULL) || tls != (r->name.at != NULL))
+    else if (tls != (r->certificate.at != NULL) || tls != (r->key.at != NULL) || (tls && r->name.at == NULL))
         load_problem(l, r->at, "C005",
-                     "https: of the page goes with certificate:, key: and name:, and these with it");
-    else if (tls && !is_site(r->name.text))
+                     "https: of the page goes with certificate:, key: and name:, and the first two with it alone");
+    else if (r->name.at != NULL && !is_site(r->name.text))
         load_problem(
             l, r->name.at, "C005",
             "name: is the host name of the page in small letters, as in approve.example or approve.example:8443");
     config_copy(l, c->desk_address, sizeof(c->desk_address), tls ? &r->https : &r->http);
+    if (r->name.at != NULL)
+        config_copy(l, c->desk_name, sizeof(c->desk_name), &r->name);
     if (!tls)
         return;
     config_copy_path(l, c->desk_certificate, CONFIG_PATH, file, &r->certificate);
     config_copy_path(l, c->desk_key, CONFIG_PATH, file, &r->key);
-    config_copy(l, c->desk_name, sizeof(c->desk_name), &r->name);
 }
 
 static void take(struct loader *l, const struct row_file *r, const char *file, struct config *c)

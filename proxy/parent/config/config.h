@@ -96,7 +96,8 @@ struct config {
     struct config_listener listener[CONFIG_LISTENERS];
     size_t nlisteners;
     char desk_address[CONFIG_ADDRESS];                                                    /* host:port */
-    char desk_certificate[CONFIG_PATH], desk_key[CONFIG_PATH], desk_name[CONFIG_ADDRESS]; /* empty: without TLS */
+    char desk_certificate[CONFIG_PATH], desk_key[CONFIG_PATH], desk_name[CONFIG_ADDRESS]; /* empty: without
+                                  TLS of its own; a name without a certificate: behind a proxy that has one */
     char dock_address[CONFIG_ADDRESS];  /* of the sandbox API; empty: it is off */
     char dock_lanes[CONFIG_DOCK_LANES]; /* of it, by tenant: "TENANT LANE\n" each */
     struct config_broker broker;

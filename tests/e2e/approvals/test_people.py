@@ -166,10 +166,49 @@ class Secure(Person):
                 return answer, answer.read()
 
 
-@test("E39 https", "E12 https")
-def with_a_certificate_the_page_is_reached_from_elsewhere_by_its_own_name_alone(lab):
+def certificate(lab):
     lab.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=x",
              "-addext", "subjectAltName=DNS:approve.test", "-keyout", lab.dir / "desk.key", "-out", lab.dir / "desk.crt"], rc=0)
+
+
+NGINX = """daemon off; master_process off; pid {0}/nginx.pid; error_log {0}/nginx.log;
+events {{}}
+http {{ access_log off; client_body_temp_path {0}/body; proxy_temp_path {0}/proxy; fastcgi_temp_path {0}/f; uwsgi_temp_path {0}/u; scgi_temp_path {0}/s;
+server {{ listen 127.0.0.1:{1} ssl; server_name approve.test; ssl_certificate {0}/desk.crt; ssl_certificate_key {0}/desk.key;
+location / {{ proxy_pass http://127.0.0.1:{2}; proxy_http_version 1.1; proxy_set_header Host $http_host; proxy_set_header Connection "";
+proxy_set_header X-Forwarded-User root; proxy_buffering off; }} }} }}
+"""
+
+
+@test("E39 proxy", "E12 proxy")
+def behind_a_proxy_with_a_certificate_the_page_is_the_same(lab):
+    certificate(lab)
+    up = lab.upstream()
+    outer, inner = free_port(), free_port()
+    gw = Gateway(lab, simple_policy(up), {"api": b"s3cret-s3cret-s3cret"}, desk=f'http: "127.0.0.1:{inner}", name: "approve.test:{outer}"')
+    (lab.dir / "nginx.conf").write_text(NGINX.format(lab.dir, outer, inner))
+    lab.start(["/usr/sbin/nginx", "-c", lab.dir / "nginx.conf"])
+    lab.wait_for("nginx", lambda: (lab.dir / "nginx.pid").exists())
+    assert gw.page.startswith(f"https://approve.test:{outer}/sign-in?t="), gw.page
+    root = Secure(gw, link=gw.page)
+    assert root.answer.status == 303, root.text
+    cookie = root.answer.getheader("Set-Cookie")
+    assert cookie.startswith("__Host-countersign=") and "; Secure" in cookie, cookie
+    assert root.ask("GET", "/")[0].status == 200
+    stranger = Secure(gw, name="root", password="not this one")
+    assert stranger.ask("GET", "/me")[0].status == 403, "what the proxy says of a user counts for nothing"
+    for host in (f"localhost:{inner}", f"127.0.0.1:{inner}", "approve.test"):
+        assert root.ask("GET", "/", host=host)[0].status == 403, host
+    assert root.ask("POST", "/sign-out", "", origin=f"http://approve.test:{outer}")[0].status == 403
+    agent = start(lab, gw, up, "/things", "--data-binary", "a=1")
+    assert root.approve(gw.pending()["id"])[0] == 303
+    agent.wait()
+    assert up.effects() == {"POST /things": 1}
+
+
+@test("E39 https", "E12 https")
+def with_a_certificate_the_page_is_reached_from_elsewhere_by_its_own_name_alone(lab):
+    certificate(lab)
     up = lab.upstream()
     port = free_port()
     gw = Gateway(lab, simple_policy(up), {"api": b"s3cret-s3cret-s3cret"},
