@@ -1,4 +1,5 @@
-/* The loop under crashes, by a seed. BROKER_SIM=SEED runs one, BROKER_SIM_RUNS=N so many from that on. */
+/* The loop under crashes, by a seed. BROKER_SIM=SEED runs one, BROKER_SIM_RUNS=N so many from that on,
+ * BROKER_SIM_STEPS=N as many as have so many steps together (make torture). */
 #include "tests/unit/broker/sim.h"
 
 #include <stdlib.h>
@@ -26,8 +27,11 @@ static void add(struct sim_stats *sum, const struct sim_stats *one)
 static void nothing_is_lost_or_doubled(void **state)
 {
     uint64_t first = from_env("BROKER_SIM", 1), runs = from_env("BROKER_SIM_RUNS", getenv("BROKER_SIM") ? 1 : 20);
+    uint64_t steps = from_env("BROKER_SIM_STEPS", 0);
     struct sim_stats one, sum = {0};
-    for (uint64_t seed = first; seed < first + runs; seed++) {
+    for (uint64_t seed = first; seed < first + runs || sum.steps < steps; seed++) {
+        if (steps && (seed - first) % 100 == 0)
+            print_message("seed %llu, %llu steps\n", (unsigned long long)seed, (unsigned long long)sum.steps);
         const char *why = sim_run(seed, FAULT_NONE, &one);
         if (why != NULL)
             fail_msg("BROKER_SIM=%llu: %s", (unsigned long long)seed, why);
