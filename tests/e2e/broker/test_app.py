@@ -139,7 +139,9 @@ def goes_on(broker, git, conversation, n, words):
     talk.at.until(QUESTION)
     talk.at.type(b"y\n")
     talk.hears(words)
-    assert talk.leave() == conversation
+    assert b"[its sandbox is a new one" in talk.at.said and talk.leave() == conversation, talk.at.said
+    told = ["This ran in a new sandbox" in said for _, said in model.results()[-4:]]
+    assert told == [True, False, False, False], model.results()[-4:]
     assert [failed for failed, _ in model.results()[-4:]] == [False] * 4 and "pass 1" in model.results()[-2][1], model.results()[-4:]
     assert [row[2] for row in git.landed()] == ["refs/heads/app"] * n, git.landed()
     asked = [b["text"] for m in model.asked[-1]["body"]["messages"] if m["role"] == "user" and isinstance(m["content"], list)
