@@ -120,6 +120,7 @@ static void say_started(struct task *t, uint64_t generation)
     (void)snprintf(ref, sizeof(ref), "%s.%llu", t->box, (unsigned long long)generation);
     bool again = t->files_ref[0] != '\0';
     (void)snprintf(t->files_ref, sizeof(t->files_ref), "%s", ref);
+    t->files_lost = again;
     show_begin(&b, &w);
     jsonw_kv(&w, "turn", span_str(t->turn));
     jsonw_kv(&w, "sandbox", span_str(t->box));

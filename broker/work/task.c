@@ -16,6 +16,8 @@ enum {
     DELTA_ROOM = 64 * 1024
 };
 
+#define FILES_LOST "[This ran in a new sandbox: the one before has ended, and all that stood or ran in it is gone.]"
+
 static void pump(struct task *t);
 
 /* --- its end ------------------------------------------------------------------------- */
@@ -186,6 +188,9 @@ static void settle_call(struct task *t, const struct loop_action *a)
     struct dynbuf b;
     struct jsonw w;
     c->result = result_with(t, call_end_words(a->end), c->result);
+    if (t->files_lost)
+        c->result = result_with(t, FILES_LOST, c->result);
+    t->files_lost = false;
     const struct bstore_settled how = {.end = a->end, .result = c->result, .effect = c->effect};
     if (!show_flush(t) || !task_passed(t, bstore_call(t->w->store, &t->claim, a->step, a->ord, &how)))
         return;

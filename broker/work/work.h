@@ -98,6 +98,7 @@ struct task {
     enum turn_end ending;
     char why[WORK_WHY_MAX + 1];     /* the last thing that went wrong, for the turn's end */
     char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
+    bool files_lost;                /* its sandbox is a new one, and the model has not been told */
     /* the step */
     uint64_t step;
     struct span answer; /* the model's message, as it is kept */

@@ -224,6 +224,12 @@ static void print_foreign(struct chat *c, struct span s)
     dynbuf_free(&shown);
 }
 
+static bool lost_files(const struct json *e)
+{
+    const struct json *lost = json_get(e, SPAN("files_lost"));
+    return lost && lost->type == JSON_BOOL && lost->truth;
+}
+
 static void say(struct chat *c, const struct api_event *ev, const struct json *e)
 {
     if (span_eq(ev->name, SPAN("message.delta"))) {
@@ -251,6 +257,9 @@ static void say(struct chat *c, const struct api_event *ev, const struct json *e
         printf("[it begins this step again] ");
         print_text(member_text(e, "why"));
         putchar('\n');
+    } else if (span_eq(ev->name, SPAN("sandbox.started")) && lost_files(e)) {
+        end_line(c);
+        printf("[its sandbox is a new one: what stood in the one before is gone]\n");
     } else if (span_eq(ev->name, SPAN("session_lost"))) {
         end_line(c);
         printf("[earlier events are not kept any more]\n");

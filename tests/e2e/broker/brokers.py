@@ -14,8 +14,8 @@ from models import Model
 
 POLICY = """version: 1
 name: test
-upstreams:
-{up}{model}
+{packs}upstreams:
+{up}{model}{upstreams}
 credentials:
   model:
     source: {{ store: model }}
@@ -27,7 +27,7 @@ credentials:
     source: {{ store: api }}
     inject: {{ header: Authorization, format: "Bearer {{}}" }}
     only: [{{ host: {host}, port: {port} }}]
-rules:
+{credentials}rules:
   - id: model
     match: {{ host: {mhost}, port: {mport}, method: POST }}
     decide: allow
@@ -46,7 +46,7 @@ rules:
     decide: hold
     use: api
     approve: {{ within: 10m }}
-"""
+{rules}"""
 MODELS = """version: 1
 models:
   scripted:
@@ -64,15 +64,19 @@ tasks:
 
 
 class Broker:
-    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False, more=""):
+    """also: what is in the policy beside the model and one upstream, by the part it goes to, and its secrets."""
+
+    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False, more="", also=None):
+        also = {"packs": "", "upstreams": "", "credentials": "", "rules": "", "secrets": {}, **(also or {})}
         self.lab, self.model, self.up = lab, Model(lab), lab.upstream()
         inject = 'header: x-api-key, format: "{}"' if protocol == "anthropic" else 'header: Authorization, format: "Bearer {}"'
-        place = {"inject": inject, "host": self.up.name, "port": self.up.port, "mhost": self.model.name, "mport": self.model.port}
+        place = {"inject": inject, "host": self.up.name, "port": self.up.port, "mhost": self.model.name, "mport": self.model.port,
+                 **{part: words for part, words in also.items() if part != "secrets"}}
         policy = POLICY.format(up=upstream_yaml(self.up.name, self.up.port, self.up.ca),
                                model=upstream_yaml(self.model.name, self.model.port, self.model.ca), **place)
         (lab.dir / "models.yaml").write_text(MODELS.format(protocol=protocol, host=self.model.name, port=self.model.port))
         self.gw = Gateway(Nobodys(lab) if ordinary else lab, policy,
-                          {"api": lab.canary("c" * 40).encode(), "model": lab.canary("m" * 40).encode()},
+                          {"api": lab.canary("c" * 40).encode(), "model": lab.canary("m" * 40).encode(), **also["secrets"]},
                           config=f'broker: {{ http: "127.0.0.1:0", models: models.yaml, workers: {workers}'
                                  + (", lanes: { default: web }" if lanes else "") + more + " }\n")
         self.find()

@@ -1,5 +1,5 @@
-"""A scripted model: a server with TLS that speaks the streaming forms of Anthropic Messages and OpenAI Chat Completions, and
-does what its script says, a step a request. It keeps what it was asked, so that a test sees whether anything came twice.
+"""A scripted model: a server with TLS that speaks the streaming forms of Anthropic Messages, OpenAI Chat Completions and OpenAI
+Responses, and does what its script says, a step a request. It keeps what it was asked, so that a test sees whether anything came twice.
 
     model = Model(lab)
     model.script([call("write_file", path="a", content="b"), text("done")])   # for the next requests, in order
@@ -86,6 +86,36 @@ def chat(step):
            "usage": {"prompt_tokens": TOKENS["input_tokens"], "completion_tokens": TOKENS["output_tokens"], "total_tokens": 120}}
 
 
+def responses(step):
+    """Named as Anthropic's, and numbered."""
+    items = []
+    response = {"id": "resp_1", "object": "response", "model": "scripted", "status": "in_progress", "output": []}
+    events = [{"type": "response.created", "response": response}]
+
+    def item(done, *between):
+        at = {"output_index": len(items)}
+        items.append(done)
+        events.append({"type": "response.output_item.added", **at, "item": {**done, "status": "in_progress"}})
+        events.extend({**e, **at, "item_id": done["id"]} for e in between)
+        events.append({"type": "response.output_item.done", **at, "item": done})
+
+    if step.get("text"):
+        part = {"type": "output_text", "text": step["text"], "annotations": []}
+        item({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]},
+             {"type": "response.content_part.added", "content_index": 0, "part": {**part, "text": ""}},
+             {"type": "response.output_text.delta", "content_index": 0, "delta": step["text"]},
+             {"type": "response.output_text.done", "content_index": 0, "text": step["text"]},
+             {"type": "response.content_part.done", "content_index": 0, "part": part})
+    for i, (name, args) in enumerate(step.get("calls", ())):
+        said = json.dumps(args)
+        item({"type": "function_call", "id": f"fc_{i}", "call_id": f"call_{i}", "name": name, "arguments": said, "status": "completed"},
+             {"type": "response.function_call_arguments.delta", "delta": said},
+             {"type": "response.function_call_arguments.done", "arguments": said})
+    usage = {"input_tokens": TOKENS["input_tokens"], "output_tokens": TOKENS["output_tokens"], "total_tokens": sum(TOKENS.values())}
+    events.append({"type": "response.completed", "response": {**response, "status": "completed", "output": items, "usage": usage}})
+    return [{**e, "sequence_number": n} for n, e in enumerate(events)]
+
+
 class Model:
     name = "model.test"
 
@@ -138,6 +168,7 @@ class Model:
             request.wfile.write(said)
             return
         openai = request.path.endswith("/chat/completions")
+        form = chat if openai else responses if request.path.endswith("/responses") else anthropic
         request.send_response(200)
         request.send_header("Content-Type", "text/event-stream")
         request.send_header("Transfer-Encoding", "chunked")
@@ -147,7 +178,7 @@ class Model:
             step = text("this will be cut off, and never end " * 3, pieces=6)
             events = list(anthropic(step))[:4]
         else:
-            events = chat(step) if openai else anthropic(step)
+            events = form(step)
 
         def say(words):
             request.wfile.write(b"%x\r\n%s\r\n" % (len(words), words))
