@@ -27,6 +27,18 @@ static void path_below(struct settings *s, const char *key, const struct config 
     text(s, key, value);
 }
 
+/* To the ledger, before it opens its store: what it mends there may have to be told. */
+static void targets(struct settings *s, const struct config *c)
+{
+    struct dynbuf all;
+    dynbuf_init(&all, 32 * 1024);
+    parent_put_targets(c, &all);
+    msg_put_span(&s->pairs, SPAN("notify"));
+    msg_put_span(&s->pairs, dynbuf_span(&all));
+    s->n++;
+    dynbuf_free(&all);
+}
+
 static void number(struct settings *s, const char *key, uint64_t v)
 {
     char value[32];
@@ -174,6 +186,8 @@ void parent_configure(struct parent *p, struct child *c)
         number(&s, "new_state", p->new_state);
         p->new_state = false;
         number(&s, "secrets_only", p->args.secrets_only);
+        page(&s, p);
+        targets(&s, conf);
     }
     if (c->role == ROLE_JUDGE) {
         number(&s, "hold.inline_wait_ms", conf->inline_wait_ms);

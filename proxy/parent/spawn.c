@@ -152,8 +152,10 @@ int parent_spawn(struct parent *p, struct child *c)
         goto out;
     }
     parent_configure(p, c);
-    if (c->role == ROLE_KEEPER)
+    if (c->role == ROLE_KEEPER) {
         parent_master_drop(p);
+        parent_give_places(p, c);
+    }
     parent_log_tell(p, c);
     parent_send_image(p, c);
     if (c->role == ROLE_LEDGER)
