@@ -167,9 +167,6 @@ bool parent_sign_of_life(struct child *c, uint64_t sync);
 /* settings.c: M_CONFIG of each role; to the desk, all kinds of tasks that there are; to the warden, its pool. */
 void parent_configure(struct parent *p, struct child *c);
 void parent_give_tasks(const struct parent *p, struct child *desk);
-/* tell.c: u8 n, n x wire_tell_target; the places of the same, to the keeper. */
-void parent_put_targets(const struct config *c, struct dynbuf *out);
-void parent_give_places(const struct parent *p, struct child *keeper);
 void parent_give_pool(const struct parent *p, struct child *warden);
 /* fronts.c */
 void parent_handover(struct parent *p, struct frame *f);

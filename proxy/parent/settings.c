@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/secrets/places.h"
 
 struct settings {
     struct dynbuf pairs;
@@ -111,10 +112,13 @@ static void desk(struct settings *s, const struct parent *p)
 /* What the sandboxes have that its callers start. */
 static void boxes(struct settings *s, const struct config *c)
 {
+    char told[TELL_TARGETS_MAX * (CONFIG_NAME + 16)];
     text(s, "dock_lanes", c->dock_lanes);
     text(s, "dock_mounts", c->dock_mounts);
     text(s, "broker_lanes", c->broker.lanes);
     text(s, "broker_image", c->broker.image);
+    parent_name_targets(c, told, sizeof(told));
+    text(s, "notify", told);
 }
 
 /* Where models are asked: the proxy's own address, as a client of this machine reaches it. */

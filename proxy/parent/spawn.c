@@ -10,6 +10,7 @@
 #include "common/msg.h"
 #include "common/role/cgroup.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/secrets/places.h"
 
 extern char **environ;
 

@@ -177,6 +177,25 @@ int tell_frozen(struct store *s, bool on, struct span by)
     return 0;
 }
 
+int store_tell_test(struct store *s, struct span name, struct span by, const char **why)
+{
+    const struct tell_targets *all = s->c.tell;
+    struct tell_facts f = {.event = "test", .words = "A test: somebody wants to know whether this arrives", .by = by};
+    *why = "nobody of that name is told";
+    if (store_begin(s) != 0)
+        return -1;
+    for (size_t i = 0; all != NULL && i < all->n; i++) {
+        if (!span_eq(all->target[i].name, name))
+            continue;
+        int room = room_for(s, &all->target[i], SPAN_NONE);
+        *why = room == 0 ? "it was told too much in the last minute; try again in a minute" : NULL;
+        f.desk = all->desk;
+        f.at_ms = s->wall;
+        return room < 0 ? -1 : room == 0 ? 0 : put(s, &all->target[i], &f);
+    }
+    return 0;
+}
+
 /* ---- what is due ---- */
 
 /* Of those alone of whom the target may hear. */

@@ -31,5 +31,7 @@ struct store_tell {
 int store_tell_next(struct store *s, const struct wire_tell_target *t, struct store_tell *out) MUSTCHECK;
 /* What became of a try. It is due again, later each time, until the target's give_up is over. */
 int store_told(struct store *s, struct span id, enum tell_outcome what, struct span words) MUSTCHECK;
+/* Tell this one something now. *why: a sentence when it may not be, else NULL. */
+int store_tell_test(struct store *s, struct span name, struct span by, const char **why) MUSTCHECK;
 
 #endif

@@ -6,7 +6,7 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "common/msg.h"
-#include "proxy/parent/parent.h"
+#include "proxy/parent/secrets/places.h"
 
 /* All of it: what was written down for one is not told to another of its name. */
 static void digest_notify(const struct config_notify *n, struct digest *out)
@@ -71,4 +71,14 @@ void parent_give_places(const struct parent *p, struct child *keeper)
         }
         dynbuf_free(&ca);
     }
+}
+
+void parent_name_targets(const struct config *c, char *to, size_t cap)
+{
+    static const char *const kinds[TELL_KINDS] = {
+        [TELL_WEBHOOK] = "webhook", [TELL_SLACK] = "slack", [TELL_MAIL] = "mail"};
+    size_t n = 0;
+    to[0] = '\0';
+    for (size_t i = 0; i < c->nnotify && n < cap; i++)
+        n += (size_t)snprintf(to + n, cap - n, "%s %s\n", c->notify[i].name, kinds[c->notify[i].kind]);
 }
