@@ -52,10 +52,11 @@ def a_webhook_is_signed_and_says_facts_and_no_more(lab):
     key, text = key_of(lab)
     sink = Hook(lab)
     up, gw = told(lab, [hook(sink.port, more=ALL)], {"ops-key": text})
-    body = lab.canary("b0dy-" + secrets.token_urlsafe(24))
+    body = "b0dy-" + secrets.token_urlsafe(24)
+    lab.secret_file("body", body)
     query = "qu3ry-" + secrets.token_urlsafe(24)
     lab.exempt(up.dir)
-    agent = start(lab, gw, up, f"/pay?k={query}", "--data-binary", body)
+    agent = start(lab, gw, up, f"/pay?k={query}", "--data-binary", f"@{lab.dir}/body")
     ticket = pending(lab, gw, "/pay")
     (_, fields, first, _), = sink.wait(1)
     assert first["type"] == "ticket.waiting" and first["data"]["ticket"] == ticket, first

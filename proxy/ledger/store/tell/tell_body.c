@@ -202,7 +202,8 @@ static void mail(const struct tell_facts *f, const struct text *t, struct dynbuf
             if (foreign == 1 && !said)
                 (void)dynbuf_add(out, SPAN("\nNot to be trusted: the request chose these letters\n"));
             said = true;
-            (void)dynbuf_addf(out, "  %s: %.*s\n", a->name, SPAN_FMT(shown(&b, a->value)));
+            struct span value = shown(&b, a->value);
+            (void)dynbuf_addf(out, "  %s: %.*s\n", a->name, SPAN_FMT(value));
             dynbuf_free(&b);
         }
     }
