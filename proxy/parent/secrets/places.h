@@ -1,4 +1,4 @@
-/* What is said of those who are told outside the page (notify:), each role what it needs. */
+/* What is said of those who are told outside the page (notify:): to each role what it needs. */
 #ifndef PROXY_PARENT_SECRETS_PLACES_H
 #define PROXY_PARENT_SECRETS_PLACES_H
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Being told outside the page: signed webhooks, Slack's form and mail, retried until they are told or given up, and charged to
-who floods; nothing of it decides, and none has more in it than facts."""
+who floods; nothing of it decides, and none has more in it than facts. Covers E35."""
 import base64
 import email
 import re
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from room import command, setup, start
 from sinks import Hook, Mail
+from gateway import Page
 from harness import main, test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
@@ -127,6 +128,13 @@ def what_cannot_be_told_is_given_up_and_said_and_holds_up_nobody_else(lab):
     state = {r["name"]: r for r in rows}
     assert state["dead"]["given_up"] == 1 and state["ops"]["told"] == 1 and state["unset"]["waiting"] == 1, rows
     assert "no stored secret unset-key" in state["unset"]["words"], rows
+    assert b"dead was not told 1 times in a week: " in gw.cli("doctor", rc=1).out
+    done = gw.cli("notify", "test", "ops", rc=0)
+    assert done.out == b"Told: it answered 204\n" and sink.got[-1][2].startswith(b'{"type":"test"'), done.text()
+    assert b"not told: 127.0.0.1" in gw.cli("notify", "test", "dead", rc=1).err
+    assert gw.cli("notify", "test", "nobody", rc=1).err
+    page = Page(gw).ask("GET", "/health")[1].decode()
+    assert "Told outside the page" in page and "1 given up in a week" in page, page
     agent.signal(9)
     agent.wait()
 
