@@ -137,7 +137,8 @@ void ledger_gates_turn(struct ledger *l, bool committed);
 int ledger_gated(struct ledger *l, struct frame *f) MUSTCHECK;
 void ledger_gates_keeper_gone(struct ledger *l);
 void ledger_gates_tick(struct ledger *l);
-/* tell.c: the targets, as the parent put them (parent/tell.c), before the store is opened; the rest as of gates. */
+/* tell.c: the targets, as the parent put them (proxy/parent/secrets/places.h), before the store is opened; the rest
+ * as of gates. */
 int ledger_tell_targets(struct ledger *l, struct span said) MUSTCHECK;
 void ledger_tells_next(struct ledger *l);
 void ledger_tells_turn(struct ledger *l, bool committed);
