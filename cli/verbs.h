@@ -124,6 +124,8 @@ int runs_list(const struct cli_call *c);
 int runs_show(const struct cli_call *c);
 int runs_repeat(const struct cli_call *c);
 int operator_add(const struct cli_call *c);
+int notify_list(const struct cli_call *c);
+int notify_test(const struct cli_call *c);
 int operator_list(const struct cli_call *c);
 int operator_group(const struct cli_call *c);
 int operator_link(const struct cli_call *c);

@@ -107,6 +107,10 @@ enum msg_type {
     M_PASSKEYS = 294,      /* K>D id 0; u16 n, n x (span name, span id, u64 created ms): when the desk comes, and when they change */
     M_OPERATOR_PUT = 290, /* D>Lg u8 enum operator_act (store/ops.h), span by, span name, span uid, span groups, span password as crypt(3) made it; answered with M_SANDBOX_DONE */
     M_GATE = 300,         /* Lg>K id: its number; id ticket, digest of the gate (proxy/identity.h), span name, span input (JSON): ask this gate once */
+    M_TELL_PLACE = 310,   /* P>K wire_tell_place: one that is told outside the page; as it starts, one message each */
+    M_TELL = 311,         /* Lg>K id: its number; span name, digest of what it is (wire_tell), span id of the message, span title, span body: tell them, once */
+    M_TOLD = 312,         /* K>Lg id: the same number; span id of the message, u8 enum tell_outcome, span words */
+    M_TELL_TEST = 313,    /* D>Lg span name, span operator: tell them something now; answered with M_SANDBOX_DONE */
     M_GATED = 301,        /* K>Lg id: the same number; id ticket, span name, u8 enum gate_said or GATE_NOT_ASKED, span words: what it said, or why it said nothing */
     M_GRANT_REVOKE = 155, /* D>Lg id grant, span operator, span reason; Lg>D bool ok, span why */
     M_AUDIT_KEY = 132,    /* Lg>D id 0; span public half (32 bytes) of the key that signs the audit: when it is known */

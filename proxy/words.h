@@ -75,6 +75,7 @@ enum job_kind {
     JOB_VIEW,    /* countersign-view-picture, for the desk: opens one picture */
     JOB_GATE, /* countersign-fetch-program too, as another user: what it reads a sandbox wrote, and those have secrets
                */
+    JOB_TELL, /* countersign-fetch-http too, as another user: those of sources have secrets of others */
     JOB_KINDS
 };
 

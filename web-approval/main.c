@@ -42,6 +42,7 @@ static void config(void *arg, struct span key, struct span value)
         {"mode", d->mode, sizeof(d->mode)},
         {"dock_lanes", d->dock_lanes, sizeof(d->dock_lanes)},
         {"dock_mounts", d->dock_mounts, sizeof(d->dock_mounts)},
+        {"notify", d->notify, sizeof(d->notify)},
         {"broker_lanes", d->broker_lanes, sizeof(d->broker_lanes)},
         {"broker_image", d->broker_image, sizeof(d->broker_image)},
         {"boot", d->boot, sizeof(d->boot)},

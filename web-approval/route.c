@@ -8,6 +8,7 @@
 #include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
+#include "web-approval/rooms/told.h"
 
 enum {
     BOTH = PLACE_PAGE | PLACE_CONTROL,
@@ -55,6 +56,8 @@ static const struct route {
     {"POST", "/api/v1/streams/*/input", PLACE_CONTROL | PLACE_DOCK, api_started_input},
     {"POST", "/api/v1/streams/*/signal", PLACE_CONTROL | PLACE_DOCK, api_started_tell},
     {"POST", "/api/v1/sandboxes/*/access", PLACE_DOCK | KEYS, api_started_access},
+    {"GET", "/api/v1/notify", PLACE_CONTROL, api_told},
+    {"POST", "/api/v1/notify/*/test", PLACE_CONTROL, api_told_test},
     {"GET", "/api/v1/operators", PLACE_CONTROL, api_operators},
     {"POST", "/api/v1/operators", PLACE_CONTROL, api_operator_add},
     {"POST", "/api/v1/operators/*/groups", PLACE_CONTROL, api_operator_groups},

@@ -260,6 +260,28 @@ static void check_freeze(struct doctor *d)
                 "writes are frozen by %.*s: every one is refused until `countersign thaw`", SPAN_FMT(by));
 }
 
+/* Who relies on being told should know that they were not. */
+static void check_told(struct doctor *d)
+{
+    struct err e;
+
+    if (get(d, "/api/v1/notify", &e) != 0)
+        return;
+    const struct json *rows = json_get(d->g.tree, SPAN("targets"));
+    for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
+        struct span name = member_text(r, "name"), words = member_text(r, "words");
+        uint64_t lost = member_u64(r, "given_up");
+        if (lost)
+            finding(&d->f, FINDING_BAD, "notify", "people are not told of what waits for them",
+                    "mend it, and try it with `countersign notify test`",
+                    "%.*s was not told %llu times in a week: %.*s", SPAN_FMT(name), (unsigned long long)lost,
+                    SPAN_FMT(words));
+        else
+            finding(&d->f, FINDING_OK, "notify", NULL, NULL, "%.*s: %llu wait to be told", SPAN_FMT(name),
+                    (unsigned long long)member_u64(r, "waiting"));
+    }
+}
+
 /* One that was refused a value, or never had one: its source is asked again, and says which step fails. */
 static void check_source(struct doctor *d, struct span name)
 {
@@ -358,6 +380,7 @@ static void check_gateway(struct doctor *d)
     check_rules(d);
     check_policy(d);
     check_freeze(d);
+    check_told(d);
     check_secrets(d);
     if (get(d, "/api/v1/sandboxes", &e) == 0) {
         check_listener(d, "proxy");

@@ -178,6 +178,8 @@ static void look_up_next(struct errand *r, const struct wire_fetch *ask)
         start(r, JOB_PROGRAM);
     else if (ask->kind == FETCH_GATE)
         start(r, JOB_GATE);
+    else if (r->nfound > 0 && ask->kind == FETCH_TELL)
+        start(r, JOB_TELL);
     else if (r->nfound > 0)
         start(r, JOB_HTTP);
     else

@@ -16,6 +16,7 @@
 #include "proxy/keeper/keeper.h"
 #include "proxy/keeper/master.h"
 #include "proxy/keeper/sources/parked.h"
+#include "proxy/keeper/tell/tell.h"
 
 extern char **environ;
 
@@ -290,6 +291,10 @@ static void from_ledger(void *arg, struct chan *c, struct frame *f)
         keeper_gate(k, f);
         return;
     }
+    if (f->type == M_TELL) {
+        keeper_tell(k, f);
+        return;
+    }
     struct msg_in m = msg_in(f->payload);
     struct span key = msg_get_span(&m, RELEASE_KEY);
     if (f->type != M_LEDGER_KEY || msg_end(&m) != 0 || releaser_ledger_key(k->releaser, key) != 0)
@@ -329,6 +334,10 @@ static void from_fetcher(void *arg, struct chan *c, struct frame *f)
     struct keeper *k = arg;
     if (f->type == M_FETCHED && (f->id & GATE_FETCH) != 0) {
         keeper_gate_fetched(k, f);
+        return;
+    }
+    if (f->type == M_FETCHED && (f->id & TELL_FETCH) != 0) {
+        keeper_tell_fetched(k, f);
         return;
     }
     if (f->type != M_FETCHED || fetch_answered(k->fetches, f->id, f->payload) != 0) {
@@ -383,6 +392,7 @@ static void gone(void *arg, struct chan *c)
     if (c == k->ledger) {
         releaser_ledger_gone(k->releaser); /* the next one has another key */
         keeper_gates_forget();
+        keeper_tells_forget();
     }
     if (c == k->judge)
         parked_drop(k, NULL);
@@ -395,6 +405,7 @@ static void gone(void *arg, struct chan *c)
         return;
     fetches_lost(k->fetches);
     keeper_gates_lost(k);
+    keeper_tells_lost(k);
     parked_wake(k, 0);
 }
 
@@ -463,6 +474,8 @@ static void on_frame(void *arg, struct frame *f)
     if (fd < 0) {
         if (f->type == M_IMAGE)
             log_die("a policy came without its image");
+        if (f->type == M_TELL_PLACE)
+            keeper_tell_place(k, f);
         return;
     }
     if (f->type == M_SOURCE) {

@@ -191,6 +191,19 @@ static int operator_put(struct ledger *l, struct frame *f, enum role_id from)
     return bad;
 }
 
+static int tell_test(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    const char *why = "the message cannot be understood";
+    struct span name = msg_get_span(&m, NAME_MAX_BYTES), by = msg_get_span(&m, NAME_MAX_BYTES);
+    int bad = msg_end(&m);
+    if (bad == 0 && (l->lost || store_tell_test(l->store, name, by, &why) != 0))
+        why = "the store cannot be written to";
+    l->tells.due = true;
+    sandbox_done(l, f->id, from, why);
+    return bad;
+}
+
 static int key_remove(struct ledger *l, struct frame *f, enum role_id from)
 {
     struct msg_in m = msg_in(f->payload);
@@ -301,6 +314,7 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_SANDBOX_TOKEN: return from == ROLE_DESK ? sandbox_token(l, f, from) : -1;
     case M_TOKEN_PUT: return from == ROLE_DESK ? token_put(l, f, from) : -1;
     case M_OPERATOR_PUT: return from == ROLE_DESK ? operator_put(l, f, from) : -1;
+    case M_TELL_TEST: return from == ROLE_DESK ? tell_test(l, f, from) : -1;
     case M_KEY_RM: return from == ROLE_DESK ? key_remove(l, f, from) : -1;
     case M_LEASE_ISSUE:
     case M_LEASE_NARROW:

@@ -289,7 +289,7 @@ bool ledger_must_keep(uint16_t type)
 {
     return type == M_OUTCOME || type == M_AUDIT || type == M_WEBSOCKET || type == M_TICKET_VOID || type == M_NOTE ||
            type == M_LEASE_LEAK || type == M_SANDBOX_ENDED || type == M_RUN_END || type == M_RUN_LIFE ||
-           type == M_TASK_OVER || type == M_GATED;
+           type == M_TASK_OVER || type == M_GATED || type == M_TOLD;
 }
 
 static void put_sandbox(struct ledger *l, const struct wire_sandbox *b, bool gone)
@@ -339,10 +339,12 @@ void ledger_tell(void *arg, enum store_change what, uint64_t sequence, const str
     }
     if (what == CHANGE_TICKET) {
         l->later_due |= ticket->state == TICKET_APPROVED;
+        l->tells.due = true;
         wire_put_ticket_state(ledger_scratch(l), ticket);
         ledger_reply(l, TO_JUDGE, M_TICKET_CHANGED, 0, -1, NULL);
     } else if (what == CHANGE_ASKER) { /* which the judge said itself */
     } else if (what == CHANGE_FROZEN || what == CHANGE_THAWED) {
+        l->tells.due = true;
         put_frozen(l, what == CHANGE_FROZEN);
     } else {
         put_sandbox(l, sandbox, what == CHANGE_SANDBOX_GONE);

@@ -147,10 +147,12 @@ static void flush(struct ledger *l)
     }
     say_all(l, ok);
     ledger_gates_turn(l, ok);
+    ledger_tells_turn(l, ok);
     if (!ok)
         return;
     say_refused(l);
     ledger_gates_next(l);
+    ledger_tells_next(l);
 }
 
 static void end_of_turn(void *arg)
@@ -250,6 +252,8 @@ static int handle(struct ledger *l, enum role_id from, struct frame *f)
         return ledger_lease_made(l, f);
     if (from == ROLE_KEEPER && f->type == M_GATED)
         return ledger_gated(l, f);
+    if (from == ROLE_KEEPER && f->type == M_TOLD)
+        return ledger_told(l, f);
     if (from == ROLE_KEEPER && f->type != M_NOTE)
         return -1;
     if (from == ROLE_WARDEN && ledger_is_of_runs(f->type))
@@ -339,6 +343,7 @@ static void every_second(void *arg)
         if (store_tick(l->store) != 0)
             log_debug("the store fails: %s", store_why(l->store)); /* the flush says so once */
         ledger_gates_tick(l);
+        ledger_tells_tick(l);
         review_next(l);
         ledger_later(l);
         flush(l);
@@ -376,7 +381,8 @@ static void on_frame(void *arg, struct chan *c, struct frame *f)
         heard(l, f);
         return;
     }
-    if (c == l->peer[ROLE_KEEPER] && (f->type == M_NOTE || f->type == M_LEASE_MADE || f->type == M_GATED)) {
+    if (c == l->peer[ROLE_KEEPER] &&
+        (f->type == M_NOTE || f->type == M_LEASE_MADE || f->type == M_GATED || f->type == M_TOLD)) {
         take(l, ROLE_KEEPER, f);
         return;
     }
@@ -401,6 +407,7 @@ static void on_gone(void *arg, struct chan *c)
     if (c == l->peer[ROLE_KEEPER]) {
         ledger_lease_keeper_gone(l);
         ledger_gates_keeper_gone(l);
+        ledger_tells_keeper_gone(l);
         ledger_touch(l);
     }
     if (c == l->peer[ROLE_DESK])
@@ -433,6 +440,7 @@ void ledger_peer(struct ledger *l, unsigned role, int fd)
     if (role == ROLE_KEEPER) {
         ledger_lease_keeper_gone(l);
         ledger_gates_keeper_gone(l);
+        ledger_tells_keeper_gone(l);
     }
     if (role == ROLE_DESK)
         ledger_lease_desk_gone(l);
@@ -492,6 +500,7 @@ void ledger_stop(struct ledger *l)
     review_stop(&l->review);
     dynbuf_free(&l->scratch);
     dynbuf_free(&l->turn);
+    dynbuf_free(&l->tells.said);
     dynbuf_free(&l->backlog);
     store_close(&l->store);
     signer_free(&l->signer);

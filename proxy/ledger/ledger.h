@@ -9,6 +9,7 @@
 #include "proxy/ledger/store/ops.h"
 #include "proxy/ledger/outbox.h"
 #include "proxy/ledger/store/sign.h"
+#include "proxy/ledger/store/tell/told.h"
 #include "proxy/msgs.h"
 
 enum {
@@ -35,6 +36,13 @@ struct asked_gate {
     struct id ticket;
     size_t nname;
     uint8_t name[256];
+};
+
+struct sent_tell {
+    uint64_t number, since; /* number 0: free */
+    bool asking, answered;  /* as of asked_gate */
+    size_t nid;
+    uint8_t id[TELL_ID_MAX];
 };
 
 struct review {
@@ -72,6 +80,13 @@ struct ledger {
         bool due, again;     /* there may be one to ask; the store failed when it was looked for */
         struct asked_gate asked[GATES_ASKED];
     } gates;
+    struct {
+        struct tell_targets targets;
+        struct dynbuf said; /* which they borrow from */
+        uint64_t number;
+        bool due;
+        struct sent_tell sent[TELL_TARGETS_MAX]; /* of each target */
+    } tells;
     bool later_due;      /* something was approved that the gateway sends itself */
     uint64_t last_later; /* later.c: the lower half of the last exchange that it was told to begin */
     bool owed_welcome;   /* a judge came, and what it was told is not committed yet */
@@ -122,6 +137,14 @@ void ledger_gates_turn(struct ledger *l, bool committed);
 int ledger_gated(struct ledger *l, struct frame *f) MUSTCHECK;
 void ledger_gates_keeper_gone(struct ledger *l);
 void ledger_gates_tick(struct ledger *l);
+/* tell.c: the targets, as the parent put them (proxy/parent/secrets/places.h), before the store is opened; the rest
+ * as of gates. */
+int ledger_tell_targets(struct ledger *l, struct span said) MUSTCHECK;
+void ledger_tells_next(struct ledger *l);
+void ledger_tells_turn(struct ledger *l, bool committed);
+int ledger_told(struct ledger *l, struct frame *f) MUSTCHECK;
+void ledger_tells_keeper_gone(struct ledger *l);
+void ledger_tells_tick(struct ledger *l);
 /* later.c: tell the judge what it is to send itself; what a sandbox asks of its ticket. */
 void ledger_later(struct ledger *l);
 int ledger_asked(struct ledger *l, struct frame *f) MUSTCHECK;

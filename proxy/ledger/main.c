@@ -14,6 +14,7 @@
 struct start {
     struct ledger ledger;
     struct store_config config;
+    char desk[512];
     char db[4096], dir[4096], boot[128], kernel_boot[64];
     bool running;
 };
@@ -46,6 +47,10 @@ static void config(void *arg, struct span key, struct span value)
         s->config.pending_max = (unsigned)number(key, value, STORE_OPEN_MAX);
     else if (span_eq(key, SPAN("audit_reads")))
         s->config.audit_reads = number(key, value, 1) == 1;
+    else if (span_eq(key, SPAN("desk_url")))
+        copy_text(s->desk, sizeof(s->desk), value);
+    else if (span_eq(key, SPAN("notify")) && ledger_tell_targets(&s->ledger, value) != 0)
+        log_die("who is to be told cannot be read");
     else if (span_eq(key, SPAN("new_state")))
         s->config.new_state = number(key, value, 1) == 1;
     else if (span_eq(key, SPAN("secrets_only")))
@@ -95,6 +100,8 @@ static void open_store(struct start *s)
     s->config.changed = ledger_tell;
     s->config.lease = ledger_lease_changed;
     s->config.arg = &s->ledger;
+    s->ledger.tells.targets.desk = span_str(s->desk);
+    s->config.tell = &s->ledger.tells.targets;
     if (ledger_start(&s->ledger) != 0)
         log_die("out of memory");
     s->ledger.store = store_open(&s->config, loop_wall(s->ledger.loop), clock_ms(CLOCK_BOOTTIME), &e);
@@ -108,6 +115,7 @@ int main(void)
     static const struct role_ops ops = {.peer = peer, .config = config, .frame = frame, .stop = stop};
     const char *const dirs[] = {s.dir, NULL};
     const struct wall wall = {.calls = WALL_FILES | WALL_MEMFD, .rw_dirs = dirs};
+    dynbuf_init(&s.ledger.tells.said, 32 * 1024);
     if ((s.ledger.loop = loop_new()) == NULL)
         return 1;
     struct role *r = role_start("ledger", s.ledger.loop, &ops, &s);

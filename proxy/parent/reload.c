@@ -57,6 +57,7 @@ static void differences(struct config *old, struct config *new, char list[PARENT
           strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0 ||
               strcmp(old->dock_mounts, new->dock_mounts) != 0,
           "e2b");
+    needs(list, old->nnotify != new->nnotify || memcmp(old->notify, new->notify, sizeof(old->notify)) != 0, "notify");
     needs(list, memcmp(&old->broker, &new->broker, sizeof(old->broker)) != 0, "broker");
     needs(list,
           old->inline_wait_ms != new->inline_wait_ms || old->expires_ms != new->expires_ms ||

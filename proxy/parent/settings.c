@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/secrets/places.h"
 
 struct settings {
     struct dynbuf pairs;
@@ -25,6 +26,18 @@ static void path_below(struct settings *s, const char *key, const struct config 
     char value[CONFIG_PATH + 64];
     snprintf(value, sizeof(value), "%s/%s", c->state_dir, file);
     text(s, key, value);
+}
+
+/* To the ledger, before it opens its store: what it mends there may have to be told. */
+static void targets(struct settings *s, const struct config *c)
+{
+    struct dynbuf all;
+    dynbuf_init(&all, 32 * 1024);
+    parent_put_targets(c, &all);
+    msg_put_span(&s->pairs, SPAN("notify"));
+    msg_put_span(&s->pairs, dynbuf_span(&all));
+    s->n++;
+    dynbuf_free(&all);
 }
 
 static void number(struct settings *s, const char *key, uint64_t v)
@@ -103,10 +116,13 @@ static void desk(struct settings *s, const struct parent *p)
 /* What the sandboxes have that its callers start. */
 static void boxes(struct settings *s, const struct config *c)
 {
+    char told[TELL_TARGETS_MAX * (CONFIG_NAME + 16)];
     text(s, "dock_lanes", c->dock_lanes);
     text(s, "dock_mounts", c->dock_mounts);
     text(s, "broker_lanes", c->broker.lanes);
     text(s, "broker_image", c->broker.image);
+    parent_name_targets(c, told, sizeof(told));
+    text(s, "notify", told);
 }
 
 /* Where models are asked: the proxy's own address, as a client of this machine reaches it. */
@@ -178,6 +194,8 @@ void parent_configure(struct parent *p, struct child *c)
         number(&s, "new_state", p->new_state);
         p->new_state = false;
         number(&s, "secrets_only", p->args.secrets_only);
+        page(&s, p);
+        targets(&s, conf);
     }
     if (c->role == ROLE_JUDGE) {
         number(&s, "hold.inline_wait_ms", conf->inline_wait_ms);

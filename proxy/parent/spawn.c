@@ -10,6 +10,7 @@
 #include "common/msg.h"
 #include "common/role/cgroup.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/secrets/places.h"
 
 extern char **environ;
 
@@ -152,8 +153,10 @@ int parent_spawn(struct parent *p, struct child *c)
         goto out;
     }
     parent_configure(p, c);
-    if (c->role == ROLE_KEEPER)
+    if (c->role == ROLE_KEEPER) {
         parent_master_drop(p);
+        parent_give_places(p, c);
+    }
     parent_log_tell(p, c);
     parent_send_image(p, c);
     if (c->role == ROLE_LEDGER)

@@ -3,6 +3,7 @@
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
 #include "web-approval/rooms/rooms.h"
+#include "web-approval/rooms/told.h"
 #include "web-approval/route.h"
 
 static uint64_t number(const struct json *j, const char *name)
@@ -136,6 +137,7 @@ static void came(struct exchange *x, struct frame *f)
                "knows by "
                "itself.</p>\n");
     moment(x, j);
+    told_section(x);
     if (j) {
         roles(x, json_get(j, SPAN("roles")));
         listeners(x, json_get(j, SPAN("listeners")));

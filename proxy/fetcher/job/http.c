@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "common/net/tls.h"
 #include "common/text/suffix.h"
+#include "proxy/fetcher/job/tell.h"
 
 struct http {
     const struct job *job;
@@ -93,6 +94,8 @@ static int is_connected(void *arg, curl_socket_t fd, curlsocktype purpose)
 static size_t take(char *p, size_t size, size_t n, void *arg)
 {
     struct http *h = arg;
+    if (h->job->ask.kind == FETCH_TELL)
+        return 0; /* its status is all that is wanted */
     return dynbuf_add(&h->answer, span_of(p, size * n)) == 0 ? size * n : 0;
 }
 
@@ -117,6 +120,27 @@ static CURLcode lend(CURL *curl, void *ssl_ctx, void *arg)
     return tls_client_lend(&h->lent, ssl_ctx) == 0 ? CURLE_OK : CURLE_ABORTED_BY_CALLBACK;
 }
 
+/* The one that its url: is of, which is no other than https but for messages. */
+static const char *protocol(const struct http *h)
+{
+    struct span url = wire_setting(&h->job->ask, SPAN("url"), 0);
+    if (h->job->ask.kind != FETCH_TELL)
+        return "https";
+    return span_starts(url, SPAN("http:"))    ? "http"
+           : span_starts(url, SPAN("smtp:"))  ? "smtp"
+           : span_starts(url, SPAN("smtps:")) ? "smtps"
+                                              : "https";
+}
+
+/* Nothing is said in clear to another machine. */
+static int clear_ok(const struct job *j, struct err *e)
+{
+    for (size_t i = 0; tell_is_clear(&j->ask) && i < j->place[0].naddrs; i++)
+        if (addr_class(&j->place[0].addr[i]) != ADDR_LOOPBACK)
+            return err_set(e, "without TLS it may only be asked on loopback");
+    return 0;
+}
+
 #define SET(option, value) (curl_easy_setopt(h->curl, option, value) != CURLE_OK)
 
 static int set_up(struct http *h)
@@ -124,9 +148,9 @@ static int set_up(struct http *h)
     const char *by = curl_version_info(CURLVERSION_NOW)->ssl_version;
     bool openssl = by != NULL && strncmp(by, "OpenSSL/", sizeof("OpenSSL/") - 1) == 0; /* whose context lend takes */
     return !openssl || set_address(h) != 0 || SET(CURLOPT_RESOLVE, h->resolve) ||
-                   SET(CURLOPT_PROTOCOLS_STR, "https") || SET(CURLOPT_FOLLOWLOCATION, 0L) || SET(CURLOPT_PROXY, "") ||
-                   SET(CURLOPT_NOSIGNAL, 1L) || SET(CURLOPT_CAPATH, NULL) || SET(CURLOPT_CAINFO, NULL) ||
-                   SET(CURLOPT_SSL_CTX_FUNCTION, lend) || SET(CURLOPT_SSL_CTX_DATA, h) ||
+                   SET(CURLOPT_PROTOCOLS_STR, protocol(h)) || SET(CURLOPT_FOLLOWLOCATION, 0L) ||
+                   SET(CURLOPT_PROXY, "") || SET(CURLOPT_NOSIGNAL, 1L) || SET(CURLOPT_CAPATH, NULL) ||
+                   SET(CURLOPT_CAINFO, NULL) || SET(CURLOPT_SSL_CTX_FUNCTION, lend) || SET(CURLOPT_SSL_CTX_DATA, h) ||
                    SET(CURLOPT_SSL_VERIFYPEER, 1L) || SET(CURLOPT_SSL_VERIFYHOST, 2L) ||
                    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) ||
                    SET(CURLOPT_OPENSOCKETFUNCTION, give_socket) || SET(CURLOPT_OPENSOCKETDATA, h) ||
@@ -185,7 +209,7 @@ struct http *http_open(const struct job *j, unsigned n, struct err *e)
     for (unsigned i = 0; i < HTTP_ASKS_MAX; i++)
         h->fd[i] = -1;
     dynbuf_init(&h->answer, HTTP_ANSWER_MAX);
-    if (trust(h, e) != 0)
+    if (clear_ok(j, e) != 0 || (!tell_is_clear(&j->ask) && trust(h, e) != 0))
         return NULL;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (h->curl = curl_easy_init()) == NULL || set_up(h) != 0)
         err_set(e, "the HTTP library cannot be set up");
@@ -257,11 +281,12 @@ int http_ask(struct http *h, const struct http_ask *ask, unsigned *status, struc
         goto out;
     }
     CURLcode done = curl_easy_perform(h->curl);
-    if (done != CURLE_OK) {
+    (void)curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);
+    bool enough = done == CURLE_WRITE_ERROR && h->job->ask.kind == FETCH_TELL && code > 0;
+    if (done != CURLE_OK && !enough) {
         explain(h, done, e);
         goto out;
     }
-    (void)curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);
     *status = code > 0 ? (unsigned)code : 0;
     *body = dynbuf_span(&h->answer);
     rc = 0;
@@ -294,6 +319,76 @@ int http_ask_signed(struct http *h, unsigned *status, struct span *body, struct 
     rc = rc == 0 ? http_ask(h, &ask, status, body, e) : -1;
     while (n > 0)
         dynbuf_wipe(&line[--n]);
+    return rc;
+}
+
+struct letter {
+    struct span rest;
+};
+
+static size_t give_letter(char *to, size_t size, size_t n, void *arg)
+{
+    struct letter *l = arg;
+    struct span part = span_first(l->rest, size * n);
+    if (part.n > 0)
+        memcpy(to, part.p, part.n);
+    l->rest = span_from(l->rest, part.n);
+    return part.n;
+}
+
+/* The password is said over TLS alone, and in the two ways in which it is said as it is: others would have the
+ * library read files that there are none of here. */
+static int set_mail(struct http *h, const char *from, const char *user, const char *password)
+{
+    const struct wire_fetch *f = &h->job->ask;
+    bool required = !span_eq(wire_setting(f, SPAN("tls"), 0), SPAN("offered")) || password != NULL;
+    return SET(CURLOPT_USE_SSL, (long)(required ? CURLUSESSL_ALL : CURLUSESSL_TRY)) || SET(CURLOPT_MAIL_FROM, from) ||
+                   SET(CURLOPT_UPLOAD, 1L) || SET(CURLOPT_READFUNCTION, give_letter) ||
+                   (password != NULL && (SET(CURLOPT_USERNAME, user) || SET(CURLOPT_PASSWORD, password) ||
+                                         SET(CURLOPT_LOGIN_OPTIONS, "AUTH=PLAIN;AUTH=LOGIN")))
+               ? -1
+               : 0;
+}
+
+int http_mail(struct http *h, struct span mail, unsigned *status, struct err *e)
+{
+    const struct wire_fetch *f = &h->job->ask;
+    struct letter letter = {mail};
+    struct span from = wire_setting(f, SPAN("from"), 0), local, domain = SPAN_NONE, secret, to;
+    struct curl_slist *all = NULL;
+    char url[HTTP_URL_MAX];
+    long code = 0;
+    bool named = span_cut(from, '@', &local, &domain); /* whose domain the relay is greeted with */
+    int rc = -1,
+        n = snprintf(url, sizeof(url), "%.*s/%.*s", SPAN_FMT(wire_setting(f, SPAN("url"), 0)), SPAN_FMT(domain));
+    secret = wire_setting(f, SPAN("password"), 0);
+    char *sender = text_of(from), *user = text_of(wire_setting(f, SPAN("user"), 0));
+    char *password = secret.n > 0 ? text_of(secret) : NULL;
+    bool bad = !named || n < 0 || (size_t)n >= sizeof(url) || sender == NULL || user == NULL ||
+               (secret.n > 0 && password == NULL);
+    for (size_t i = 0; !bad && (to = wire_setting(f, SPAN("to"), i)).n > 0; i++) {
+        char *one = text_of(to);
+        struct curl_slist *longer = one != NULL ? curl_slist_append(all, one) : NULL;
+        free(one);
+        bad = longer == NULL;
+        all = longer != NULL ? longer : all;
+    }
+    if (bad || all == NULL || set_mail(h, sender, user, password) != 0 || SET(CURLOPT_URL, url) ||
+        SET(CURLOPT_MAIL_RCPT, all) || SET(CURLOPT_READDATA, &letter)) {
+        err_set(e, "an address is too long, or there is no memory");
+        goto out;
+    }
+    CURLcode done = curl_easy_perform(h->curl);
+    (void)curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);
+    *status = code > 0 ? (unsigned)code : 0;
+    rc = done == CURLE_OK ? 0 : explain(h, done, e);
+out:
+    curl_slist_free_all(all);
+    free(sender);
+    free(user);
+    if (password != NULL)
+        explicit_bzero(password, secret.n);
+    free(password);
     return rc;
 }
 

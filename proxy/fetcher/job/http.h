@@ -30,6 +30,10 @@ struct http_ask {
 int http_ask(struct http *h, const struct http_ask *ask, unsigned *status, struct span *body,
              struct err *e) MUSTCHECK;
 
+/* One mail by SMTP, from and to the settings of these names, over TLS as "tls" says. -1: *status is the relay's code,
+ * if it said one. */
+int http_mail(struct http *h, struct span mail, unsigned *status, struct err *e) MUSTCHECK;
+
 /* A POST whose body and fields the keeper made: settings "body" and "field.NAME" (proxy/keeper/sources/signed.h). */
 int http_ask_signed(struct http *h, unsigned *status, struct span *body, struct err *e) MUSTCHECK;
 

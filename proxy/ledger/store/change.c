@@ -2,6 +2,7 @@
 #include "common/log.h"
 #include "proxy/ledger/store/askers/later.h"
 #include "proxy/ledger/store/people/people.h"
+#include "proxy/ledger/store/tell/tell.h"
 
 int ticket_told(struct store *s, const struct row *r)
 {
@@ -11,7 +12,7 @@ int ticket_told(struct store *s, const struct row *r)
                  ticket_state_name(r->state));
     if (s->c.changed != NULL)
         s->c.changed(s->c.arg, CHANGE_TICKET, s->now.seq, &st, NULL);
-    return 0;
+    return tell_ticket(s, r);
 }
 
 /* Denied, cancelled and expired are ends; approved is not. */

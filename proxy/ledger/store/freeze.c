@@ -2,6 +2,7 @@
  * lifts what stopped single sandboxes (leases/leases.c). */
 #include "proxy/ledger/store/askers/later.h"
 #include "proxy/ledger/store/store_in.h"
+#include "proxy/ledger/store/tell/tell.h"
 
 static const struct span key = {(const uint8_t *)"frozen", 6};
 
@@ -51,7 +52,7 @@ int store_freeze(struct store *s, bool on, struct span by, struct span reason)
     audit_begin(&a, s, on ? "freeze" : "thaw", NULL, NULL, SPAN_NONE);
     jsonw_kv(&a.w, "by", by);
     jsonw_kv(&a.w, "reason", reason);
-    if (audit_end(&a) != 0)
+    if (audit_end(&a) != 0 || tell_frozen(s, on, by) != 0)
         return -1;
     if (s->c.changed != NULL)
         s->c.changed(s->c.arg, on ? CHANGE_FROZEN : CHANGE_THAWED, s->now.seq, NULL, NULL);

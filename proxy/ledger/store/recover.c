@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "proxy/ledger/store/gates/gates.h"
+#include "proxy/ledger/store/tell/tell.h"
 #include "proxy/ledger/store/grants/grants.h"
 
 struct open_effect {
@@ -154,7 +155,8 @@ int recover_start(struct store *s, struct err *e)
         goto fail;
     int same = same_kernel(s);
     if (same < 0 || (same == 0 && new_kernel(s) != 0) || meta_set(s, SPAN("boot"), span_str(s->boot)) != 0 ||
-        askers_gone(s) != 0 || gates_lost(s, SPAN("the gateway ended while it was asked")) != 0 ||
+        askers_gone(s) != 0 || tell_start(s) != 0 ||
+        gates_lost(s, SPAN("the gateway ended while it was asked")) != 0 ||
         recover_executing(s, "the gateway ended while it was under way") != 0 || store_commit(s) != 0)
         goto fail;
     return 0;

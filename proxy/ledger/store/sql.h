@@ -6,6 +6,7 @@
 #include "proxy/ledger/store/gates/sql_gates.h"
 #include "proxy/ledger/store/askers/sql_askers.h"
 #include "proxy/ledger/store/people/sql_people.h"
+#include "proxy/ledger/store/tell/sql_tell.h"
 #include "proxy/ledger/store/runs/sql_runs.h"
 
 /* clang-format off */
@@ -184,7 +185,8 @@
     X(LEASE_OLD, "DELETE FROM lease WHERE state<>'live' AND (ended_ms<=?1 OR (created_by=?3 AND ended_ms<=?2))" \
         " AND id NOT IN (SELECT parent FROM lease WHERE parent IS NOT NULL)") \
     SQL_GATES_STATEMENTS(X) \
-    SQL_PEOPLE_STATEMENTS(X)
+    SQL_PEOPLE_STATEMENTS(X) \
+    SQL_TELL_STATEMENTS(X)
 /* clang-format on */
 
 enum sql_id {

@@ -1,5 +1,6 @@
 /* The store: opening, the turn, the clock. */
 #include "proxy/ledger/store/store.h"
+#include "proxy/ledger/store/tell/tell.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,7 +195,7 @@ static int sweep(struct store *s)
 /* An idle second costs one SELECT and no transaction. */
 int store_tick(struct store *s)
 {
-    if (expire_due(s) != 0 || store_sent_write(s) != 0 || leases_tick(s) != 0)
+    if (expire_due(s) != 0 || store_sent_write(s) != 0 || leases_tick(s) != 0 || tell_tick(s) != 0)
         return -1;
     if (s->uptime < s->swept_ms)
         return 0;

@@ -38,6 +38,7 @@ enum {
 
 struct store;
 struct wire_lease;
+struct tell_targets;
 
 /* Said of an open ticket that ends because it was held on other terms than the policy of now would. */
 #define TICKET_OTHER_TERMS "the policy would not hold it like this any more"
@@ -68,6 +69,7 @@ struct store_config {
                     const struct wire_sandbox *sandbox);
     /* Told of each lease that is new, narrowed or dead, likewise. NULL: nobody. */
     void (*lease)(void *arg, uint64_t sequence, const struct wire_lease *lease);
+    const struct tell_targets *tell; /* who is told outside the page (tell/told.h); NULL: nobody */
     void *arg;
 };
 

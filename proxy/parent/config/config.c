@@ -52,7 +52,7 @@ struct row_file {
     struct item state_dir, store, floors, signers, roots, crl;
     struct row_dns dns;
     struct items policy, tasks;
-    struct list listeners, pool, mounts, devices;
+    struct list listeners, pool, mounts, devices, notify;
     struct row_desk desk;
     struct row_dock dock;
     struct row_broker broker;
@@ -181,6 +181,8 @@ static const struct key file_keys[] = {
     {"tasks", KEY_TEXTS, AT(row_file, tasks), KEY_EMPTY, .help = "files of kinds of tasks, relative to this file"},
     {"pool", KEY_LIST, AT(row_file, pool), 0, .table = &config_ready_table,
      .help = "sandboxes that are started before anybody asks for them"},
+    {"notify", KEY_LIST, AT(row_file, notify), 0, .table = &config_notify_table,
+     .help = "who is told outside the page"},
     {"log", KEY_MAP, AT(row_file, log), 0, .table = &log_table, .help = "what is written to standard error"},
     {"store_lost", KEY_ONE_OF, AT(row_file, store_lost), 0, .choices = lost, .help = "deny, or allow-reads"},
     {"disclose", KEY_ONE_OF, AT(row_file, disclose), 0, .choices = disclosures,
@@ -404,6 +406,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     config_take_mounts(l, &r->mounts, &r->devices, c);
     config_take_tasks(l, &r->tasks, file, c);
     config_take_ready(l, &r->pool, c);
+    config_take_notify(l, &r->notify, file, c);
     c->shadow = r->mode.v == 2;
     c->store_lost_allow_reads = r->store_lost.v == 1;
     c->disclose_rules = r->disclose.v == 1;

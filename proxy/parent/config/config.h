@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "policy/policy.h"
 #include "proxy/task/wire_task.h"
+#include "proxy/tell/wire_tell.h"
 #include "proxy/wire.h"
 
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
@@ -86,6 +87,18 @@ struct config_pool {
     struct config_whose whose;
 };
 
+/* Who is told outside the page; url: empty for Slack's, whose secret it is. */
+struct config_notify {
+    char name[CONFIG_NAME], url[TELL_URL_MAX], secret[129], ca[CONFIG_PATH];
+    enum tell_kind kind;
+    uint32_t events;
+    uint64_t give_up_ms;
+    char tenant[TELL_TENANTS_MAX][CONFIG_NAME], cidr[8][64];
+    char from[TELL_ADDRESS_MAX + 1], user[TELL_ADDRESS_MAX + 1], to[TELL_TO_MAX][TELL_ADDRESS_MAX + 1];
+    size_t ntenants, ncidrs, nto;
+    bool tls_required, loopback;
+};
+
 struct config {
     char state_dir[CONFIG_PATH], packs_dir[CONFIG_PATH], policy[CONFIG_POLICIES][CONFIG_PATH], floors[CONFIG_PATH];
     char signers[CONFIG_PATH];                 /* of the policy; empty: none */
@@ -112,6 +125,8 @@ struct config {
     struct config_mount mount[CONFIG_MOUNTS];
     struct config_pool pool[CONFIG_POOLS];
     size_t nmounts, npools;
+    struct config_notify notify[TELL_TARGETS_MAX];
+    size_t nnotify;
     char dock_mounts[CONFIG_DOCK_MOUNTS]; /* of what the dock starts: "TENANT NAME PLACE\n" each */
     struct digest text;                   /* of the file, as it was read */
     enum log_level log_level;

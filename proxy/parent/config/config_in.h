@@ -7,7 +7,8 @@
 
 #define AT(type, member) offsetof(struct type, member)
 
-extern const struct table config_listener_table, config_mount_table, config_pool_table, config_ready_table;
+extern const struct table config_listener_table, config_mount_table, config_notify_table, config_pool_table,
+    config_ready_table;
 
 struct row_broker {
     const struct node *at;
@@ -35,6 +36,8 @@ bool config_loopback(struct span address);
 void config_take_mounts(struct loader *l, const struct list *mounts, const struct list *pools, struct config *c);
 /* None of them is in the state directory, nor that in one of them. */
 int config_mounts_apart(const struct config *c, struct err *e) MUSTCHECK;
+/* Rows of config_notify_table into c->notify; problems go to l. */
+void config_take_notify(struct loader *l, const struct list *rows, const char *file, struct config *c);
 /* Rows of config_ready_table into c->ready; problems go to l. */
 void config_take_ready(struct loader *l, const struct list *rows, struct config *c);
 /* Rows of config_listener_table into c->listener; problems go to l. */

@@ -555,6 +555,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold_where_nothing_is_said),
         cmocka_unit_test(values_are_taken),
+
         cmocka_unit_test(sandboxes_that_wait_are_read),
         cmocka_unit_test(kinds_of_tasks_are_read_with_their_schemas),
         cmocka_unit_test(a_kind_of_task_is_everybodys_or_some_tenants_own),

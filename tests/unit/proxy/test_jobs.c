@@ -90,7 +90,8 @@ static void each_kind_for_its_role(void **state)
     static const char *const names[JOB_KINDS] = {[JOB_PROGRAM] = "fetch-program",
                                                  [JOB_HTTP] = "fetch-http",
                                                  [JOB_VIEW] = "view-picture",
-                                                 [JOB_GATE] = "fetch-program"};
+                                                 [JOB_GATE] = "fetch-program",
+                                                 [JOB_TELL] = "fetch-http"};
 
     for (unsigned kind = 0; kind <= JOB_KINDS; kind++) {
         bool known = kind > JOB_NONE && kind < JOB_KINDS, view = kind == JOB_VIEW;
@@ -114,6 +115,9 @@ static void a_user_of_its_own(void **state)
     (void)snprintf(want, sizeof(want), "COUNTERSIGN_UID=%d",
                    62000 + 60 + JOB_GATE); /* not that of those with secrets */
     assert_true(JOB_GATE != JOB_PROGRAM && ask(&fetcher, 2, JOB_GATE));
+    assert_string_equal(started_uid, want);
+    (void)snprintf(want, sizeof(want), "COUNTERSIGN_UID=%d", 62000 + 60 + JOB_TELL);
+    assert_true(JOB_TELL != JOB_HTTP && ask(&fetcher, 3, JOB_TELL));
     assert_string_equal(started_uid, want);
     assert_true(60 + JOB_KINDS <= STORE_USER && 60 > ROLE_COUNT);
 }

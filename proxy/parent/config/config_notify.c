@@ -1,0 +1,176 @@
+/* notify: of the configuration: who is told outside the page, of what, and how. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/net/addr.h"
+#include "policy/load/read/scalar.h"
+#include "proxy/parent/config/config_in.h"
+
+enum { GIVE_UP_MS = 24 * 3600 * 1000 };
+
+struct row_mail {
+    const struct node *at;
+    struct item relay, from, user, password;
+    struct number starttls;
+    struct items to;
+};
+struct row_notify {
+    const struct node *at;
+    struct item name, webhook, slack, secret, ca;
+    struct row_mail mail;
+    struct number events, give_up;
+    struct items tenants, allow_private;
+};
+
+static const struct choice events[] = {
+    {"waiting", TELL_WAITING},     {"decided", TELL_DECIDED},   {"expired", TELL_EXPIRED},
+    {"cancelled", TELL_CANCELLED}, {"executed", TELL_EXECUTED}, {"failed", TELL_FAILED},
+    {"unknown", TELL_UNKNOWN},     {"frozen", TELL_FROZEN},     {NULL, 0}};
+enum { STARTTLS_REQUIRED = 0, STARTTLS_OFFERED };
+static const struct choice starttls[] = {{"required", STARTTLS_REQUIRED}, {"offered", STARTTLS_OFFERED}, {NULL, 0}};
+static const struct key mail_keys[] = {
+    {"relay", KEY_TEXT, AT(row_mail, relay), KEY_NEEDED, .help = "smtp://HOST:PORT, or smtps://HOST:PORT"},
+    {"from", KEY_TEXT, AT(row_mail, from), KEY_NEEDED, .help = "the address that it comes from"},
+    {"to", KEY_TEXTS, AT(row_mail, to), KEY_NEEDED, .help = "addresses that it goes to"},
+    {"user", KEY_TEXT, AT(row_mail, user), 0, .help = "by which the relay knows us"},
+    {"password", KEY_TEXT, AT(row_mail, password), 0, .help = "name of the stored secret that goes with user"},
+    {"starttls", KEY_ONE_OF, AT(row_mail, starttls), 0, .choices = starttls,
+     .help = "required; or offered: without TLS where the relay has none"},
+    {.type = KEY_END}};
+static const struct table mail_table = {"mail", sizeof(struct row_mail), mail_keys};
+static const struct key notify_keys[] = {
+    {"name", KEY_TEXT, AT(row_notify, name), KEY_NEEDED, .help = "what it is called by"},
+    {"webhook", KEY_TEXT, AT(row_notify, webhook), 0, .help = "https URL that is sent signed webhooks"},
+    {"secret", KEY_TEXT, AT(row_notify, secret), 0,
+     .help = "of webhook: name of the stored secret that signs, whsec_ and base64"},
+    {"slack", KEY_TEXT, AT(row_notify, slack), 0,
+     .help = "name of the stored secret that is the URL of an incoming webhook of Slack's"},
+    {"mail", KEY_MAP, AT(row_notify, mail), 0, .table = &mail_table, .help = "mail through a relay"},
+    {"events", KEY_SOME_OF, AT(row_notify, events), 0, .choices = events, .help = "of what; else waiting"},
+    {"tenants", KEY_TEXTS, AT(row_notify, tenants), 0, .help = "of whose sandboxes; else of all"},
+    {"give_up", KEY_TIME, AT(row_notify, give_up), 0, .lo = 5000, .hi = UINT64_C(7) * 86400 * 1000,
+     .help = "how long it is tried; else 24h"},
+    {"ca", KEY_TEXT, AT(row_notify, ca), 0, .help = "PEM file of the CA of its server, instead of roots"},
+    {"allow_private", KEY_TEXTS, AT(row_notify, allow_private), 0,
+     .help = "ranges that its server may be in although they are private"},
+    {.type = KEY_END}};
+const struct table config_notify_table = {"notify", sizeof(struct row_notify), notify_keys};
+
+static void take_url(struct loader *l, const struct item *it, struct config_notify *n)
+{
+    struct tell_url u;
+    bool mail = n->kind == TELL_MAIL;
+    config_copy(l, n->url, sizeof(n->url), it);
+    if (tell_url_parse(it->text, &u) != 0 || (u.scheme.p[0] == 's') != mail)
+        load_problem(l, it->at, "C027", "%s",
+                     mail ? "a relay is smtp://HOST:PORT or smtps://HOST:PORT"
+                          : "this is no URL such as https://hooks.example/countersign, without user or #");
+    else if (span_eq(u.scheme, SPAN("http")) && !tell_url_is_loopback(&u))
+        load_problem(l, it->at, "C027", "without TLS a webhook may only go to loopback: 127.0.0.1, ::1 or localhost");
+    n->loopback = !l->failed && tell_url_is_loopback(&u);
+}
+
+static void take_secret(struct loader *l, const struct item *it, struct config_notify *n)
+{
+    if (it->text.n > 128 || !scalar_is_name(it->text))
+        load_problem(l, it->at, "C027", "a stored secret's name has letters, digits, '.', '_' and '-'");
+    config_copy(l, n->secret, sizeof(n->secret), it);
+}
+
+static void take_address(struct loader *l, const struct item *it, char to[TELL_ADDRESS_MAX + 1])
+{
+    if (!tell_address_ok(it->text))
+        load_problem(l, it->at, "C027", "a mail address is LOCAL@DOMAIN of plain letters, digits and . _ + - =");
+    else
+        config_copy(l, to, TELL_ADDRESS_MAX + 1, it);
+}
+
+static void take_mail(struct loader *l, const struct row_mail *r, struct config_notify *n)
+{
+    n->kind = TELL_MAIL;
+    take_url(l, &r->relay, n);
+    take_address(l, &r->from, n->from);
+    if (r->to.n > TELL_TO_MAX)
+        load_problem(l, r->to.at, "C027", "at most %d addresses", TELL_TO_MAX);
+    for (size_t i = 0; i < r->to.n && i < TELL_TO_MAX; i++)
+        take_address(l, &r->to.v[i], n->to[n->nto++]);
+    n->tls_required = r->starttls.v == STARTTLS_REQUIRED;
+    if ((r->user.at != NULL) != (r->password.at != NULL))
+        load_problem(l, r->at, "C027", "user: and password: go together");
+    if (r->user.at == NULL)
+        return;
+    if (!n->tls_required && !span_starts(r->relay.text, SPAN("smtps:")))
+        load_problem(l, r->starttls.at, "C027", "a password is only said over TLS: starttls: required");
+    if (!span_is_of(r->user.text, SPAN("@._+-=")) || r->user.text.n > TELL_ADDRESS_MAX)
+        load_problem(l, r->user.at, "C027", "this is no user's name");
+    config_copy(l, n->user, sizeof(n->user), &r->user);
+    take_secret(l, &r->password, n);
+}
+
+static void take_way(struct loader *l, const struct row_notify *r, struct config_notify *n)
+{
+    if ((r->webhook.at != NULL) + (r->slack.at != NULL) + (r->mail.at != NULL) != 1 ||
+        (r->webhook.at != NULL) != (r->secret.at != NULL)) {
+        load_problem(l, r->at, "C027", "one is told by exactly one of webhook: (with secret:), slack: and mail:");
+        return;
+    }
+    if (r->mail.at != NULL) {
+        take_mail(l, &r->mail, n);
+    } else if (r->slack.at != NULL) {
+        n->kind = TELL_SLACK;
+        take_secret(l, &r->slack, n);
+    } else {
+        n->kind = TELL_WEBHOOK;
+        take_url(l, &r->webhook, n);
+        take_secret(l, &r->secret, n);
+    }
+}
+
+static void take_ranges(struct loader *l, const struct items *it, struct config_notify *n)
+{
+    struct cidr c;
+    if (it->n > sizeof(n->cidr) / sizeof(n->cidr[0]))
+        load_problem(l, it->at, "C027", "at most %zu ranges", sizeof(n->cidr) / sizeof(n->cidr[0]));
+    for (size_t i = 0; i < it->n && !l->failed; i++) {
+        if (cidr_parse(it->v[i].text, &c) != 0)
+            load_problem(l, it->v[i].at, "C027", "a range is ADDRESS/BITS, such as 10.1.0.0/16");
+        config_copy(l, n->cidr[n->ncidrs++], sizeof(n->cidr[0]), &it->v[i]);
+    }
+}
+
+static void take_row(struct loader *l, const struct row_notify *r, const char *file, struct config *c)
+{
+    struct config_notify *n = &c->notify[c->nnotify];
+    if (!config_sandbox_ok(r->name.text))
+        load_problem(l, r->name.at, "C027", "a name here is 1 to 63 of a-z 0-9 . _ -");
+    for (size_t i = 0; i < c->nnotify; i++)
+        if (span_eq(span_str(c->notify[i].name), r->name.text))
+            load_problem(l, r->name.at, "C027", "there is one of this name already");
+    config_copy(l, n->name, sizeof(n->name), &r->name);
+    take_way(l, r, n);
+    take_ranges(l, &r->allow_private, n);
+    n->events = r->events.at != NULL ? (uint32_t)r->events.v : TELL_WAITING;
+    n->give_up_ms = r->give_up.at != NULL ? r->give_up.v : GIVE_UP_MS;
+    if (r->tenants.n > TELL_TENANTS_MAX)
+        load_problem(l, r->tenants.at, "C027", "at most %d tenants", TELL_TENANTS_MAX);
+    for (size_t i = 0; i < r->tenants.n && i < TELL_TENANTS_MAX; i++) {
+        if (!config_sandbox_ok(r->tenants.v[i].text))
+            load_problem(l, r->tenants.v[i].at, "C027", "a tenant's name is 1 to 63 of a-z 0-9 . _ -");
+        config_copy(l, n->tenant[n->ntenants++], CONFIG_NAME, &r->tenants.v[i]);
+    }
+    if (r->ca.at != NULL) {
+        config_copy_path(l, n->ca, CONFIG_PATH, file, &r->ca);
+        if (!l->failed && access(n->ca, R_OK) != 0)
+            load_problem(l, r->ca.at, "C019", "ca: %.200s cannot be read: %s", n->ca, strerror(errno));
+    }
+    c->nnotify++;
+}
+
+void config_take_notify(struct loader *l, const struct list *rows, const char *file, struct config *c)
+{
+    if (rows->n > TELL_TARGETS_MAX)
+        load_problem(l, rows->at, "C027", "at most %d are told", TELL_TARGETS_MAX);
+    for (size_t i = 0; i < rows->n && !l->failed; i++)
+        take_row(l, (const struct row_notify *)rows->v + i, file, c);
+}

@@ -1,0 +1,97 @@
+/* notify: of countersign.yaml: what is taken, and what is refused in words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proxy/parent/config/config.h"
+
+static char dir[] = "/tmp/countersign-config-XXXXXX", path[64];
+
+static struct config *load(const char *text, struct err *e)
+{
+    struct config_args a = {.config = path, .state_dir = "/tmp/state", .data_dir = "/tmp/data"};
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return config_load(&a, e);
+}
+
+static int set_up(void **state)
+{
+    if (mkdtemp(dir) == NULL)
+        return -1;
+    snprintf(path, sizeof(path), "%s/c.yaml", dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    unlink(path);
+    return rmdir(dir);
+}
+
+#define HOOK "name: ops, webhook: \"https://hooks.example/x\", secret: ops-key"
+#define MAIL "from: a@b.example, to: c@d.example"
+
+static void who_is_told_is_read(void **state)
+{
+    static const struct {
+        const char *rows, *said;
+    } bad[] = {
+        {"[{ webhook: \"https://x.example/\", secret: k }]", "name"},
+        {"[{ name: Ops, webhook: \"https://x.example/\", secret: k }]", "a name here"},
+        {"[{ name: a }]", "exactly one"},
+        {"[{ name: a, webhook: \"https://x.example/\" }]", "exactly one"},
+        {"[{ name: a, slack: k, secret: k }]", "exactly one"},
+        {"[{ name: a, slack: k, webhook: \"https://x.example/\", secret: k }]", "exactly one"},
+        {"[{ name: a, webhook: \"http://x.example/\", secret: k }]", "loopback"},
+        {"[{ name: a, webhook: \"http://127.example.com/\", secret: k }]", "loopback"},
+        {"[{ name: a, webhook: \"https://u@x.example/\", secret: k }]", "no URL"},
+        {"[{ name: a, webhook: \"smtp://x.example\", secret: k }]", "no URL"},
+        {"[{ name: a, webhook: \"https://x.example/\", secret: a/b }]", "stored secret"},
+        {"[{ " HOOK " }, { " HOOK " }]", "of this name"},
+        {"[{ " HOOK ", events: [never] }]", "events"},
+        {"[{ " HOOK ", allow_private: [10.0.0.1/8] }]", "a range"},
+        {"[{ " HOOK ", ca: nothing.pem }]", "cannot be read"},
+        {"[{ " HOOK ", give_up: 1s }]", "give_up"},
+        {"[{ name: a, mail: { relay: \"https://x.example\", " MAIL " } }]", "a relay"},
+        {"[{ name: a, mail: { relay: \"smtp://x.example\", from: a, to: c@d.example } }]", "a mail address"},
+        {"[{ name: a, mail: { relay: \"smtp://x.example\", " MAIL ", user: u } }]", "go together"},
+        {"[{ name: a, mail: { relay: \"smtp://x.example\", " MAIL ", user: u, password: p, starttls: offered } }]",
+         "over TLS"},
+    };
+    struct err e;
+    struct config *c = load("version: 1\nnotify:\n- { " HOOK ", events: [waiting, frozen], tenants: [acme] }\n"
+                            "- { name: m, mail: { relay: \"smtps://x.example\", " MAIL ", user: u, password: p } }\n"
+                            "- { name: s, slack: url, give_up: 1h }\n",
+                            &e);
+    assert_non_null(c);
+    assert_int_equal(c->nnotify, 3);
+    assert_int_equal(c->notify[0].events, TELL_WAITING | TELL_FROZEN);
+    assert_string_equal(c->notify[0].tenant[0], "acme");
+    assert_int_equal(c->notify[0].give_up_ms, 24 * 3600 * 1000);
+    assert_true(c->notify[1].tls_required && c->notify[1].events == TELL_WAITING && c->notify[1].nto == 1);
+    assert_string_equal(c->notify[2].secret, "url");
+    assert_int_equal(c->notify[2].give_up_ms, 3600 * 1000);
+    config_free(&c);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char text[400];
+        snprintf(text, sizeof(text), "version: 1\nnotify: %s\n", bad[i].rows);
+        assert_null(load(text, &e));
+        if (strstr(e.text, bad[i].said) == NULL)
+            fail_msg("%s: %s", bad[i].rows, e.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(who_is_told_is_read)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
