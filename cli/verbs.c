@@ -190,6 +190,8 @@ static const struct cli_option decide[] = {
         {.name = "pids", .arg = "N", .help = "processes and threads, 256"},                                          \
         {.name = "cpus", .arg = "N", .help = "CPUs, like 0.5; 1"},                                                   \
         {.name = "disk", .arg = "BYTES", .help = "its workspace, 512M"},                                             \
+        {.name = "egress-bytes", .arg = "BYTES", .help = "that it may send and be sent, like 100M; no limit"},       \
+        {.name = "egress-requests", .arg = "N", .help = "that it may send; no limit"},                               \
     {                                                                                                                \
         .name = "files", .arg = "N", .help = "open files of each process, 4096"                                      \
     }

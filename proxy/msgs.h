@@ -57,6 +57,8 @@ enum msg_type {
     M_NEED_RELEASE = 52, /* C>J u64 version of the value that the upstream refused (0: there was none): no live credential, ask the keeper for this xid; J>C nothing: of one that was refused there is no other, hand the answer on */
     M_SENT = 53,         /* C>J the first byte of the request has left (not of repeatable ones) */
     M_RESULT = 54,       /* C>J u8 outcome (enum outcome), u16 status, u64 bytes out, u64 bytes in, bool head_relayed, span code, span why, span range: that the upstream was asked for in place of the request's (empty: none), at most 96 bytes */
+    M_EGRESS_ASK = 343,  /* C>J u64 so many more bytes, at least, need to pass (0: it goes on); answered, as M_FORWARD of what is metered, with M_EGRESS_GIVE */
+    M_EGRESS_GIVE = 344, /* J>C u64 so many more bytes may pass, span code: of 0, why there are none, and it ends */
     M_WS_CLOSE = 56,     /* J>C u16 code, span words: end the WebSocket; the client is told this */
     M_SWITCHED = 57,     /* C>J beside M_SWITCH: the upgrade was answered with a verified 101 */
     M_WS_ENDED = 58,     /* C>J before M_RESULT of a WebSocket: u64 messages out, u64 messages in, u16 the code it was closed with (0: none) */
@@ -97,6 +99,9 @@ enum msg_type {
     M_SANDBOX = 91,        /* Lg>J id 0; wire_sandbox, bool gone */
     M_WEBSOCKET = 93,      /* J>Lg wire_record, u64 messages out, u64 messages in, u64 bytes out, u64 bytes in, u16 close code: its end */
     M_STORE = 92,          /* Lg>J id 0; bool ok: when it changes, and as a sign of life every second it is spoken to */
+    M_EGRESS = 340,       /* Lg>J id 0; wire_egress (proxy/egress/egress.h): one of them, before the sandboxes of a welcome */
+    M_EGRESS_PUT = 341,   /* J>Lg id: the judge's own; wire_egress: so much is used, or may be before this is said again. Of an earlier epoch: nothing */
+    M_EGRESS_KEPT = 342,  /* Lg>J id: as asked; bool it is written down */
     M_HEARD = 139,         /* Lg>J id: a number; J>Lg the same at once: all that came before it is in force. Only then does the desk hear of it */
     /* desk and ledger; id: the desk's own */
     M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span how they had signed in, span reason, digest shown, digest of the facts that were (all zero: not said; wire_facts_digest), span what their passkey signed (empty: nothing; proxy/passkey/), u32 so many more of its shape (0: none), u64 for so many ms */

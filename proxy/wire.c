@@ -178,6 +178,7 @@ void wire_put_forward(struct dynbuf *b, const struct wire_forward *f)
     msg_put_u32(b, f->slot_at);
     wire_put_request(b, &f->request);
     msg_put_u8(b, (uint8_t)f->body);
+    msg_put_u8(b, f->metered);
     msg_put_span(b, f->swaps);
     msg_put_span(b, f->answer_id);
 }
@@ -193,6 +194,7 @@ int wire_get_forward(struct msg_in *m, struct wire_forward *f)
     if (wire_get_request(m, &f->request) != 0)
         return -1;
     uint8_t body = msg_get_u8(m);
+    f->metered = msg_get_bool(m);
     f->swaps = msg_get_span(m, WIRE_SWAPS_BYTES);
     f->answer_id = msg_get_span(m, RPC_ID_MAX);
     if (release > RELEASE_LIVE || slot >= SLOT_KINDS || body > BODY_FD)

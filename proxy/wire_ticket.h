@@ -3,6 +3,7 @@
 #ifndef PROXY_WIRE_TICKET_H
 #define PROXY_WIRE_TICKET_H
 
+#include "proxy/egress/egress.h"
 #include "proxy/wire.h"
 
 struct wire_rule {
@@ -153,7 +154,9 @@ enum { WIRE_TOKENS_OLDER = 7 };
 struct wire_sandbox {
     struct span name, session, owner, tenant, kind; /* kind: run, token, channel */
     uint64_t generation;
-    struct span frozen; /* why its writes are stopped; empty: they are not */
+    struct span frozen;               /* why its writes are stopped; empty: they are not */
+    uint64_t egress[EGRESS_MEASURES]; /* how much it may (proxy/egress/); 0: no limit */
+    uint64_t egress_epoch; /* since which generation that is counted; put: not 0 for one that goes on, as before */
     bool has_token;
     struct digest token_hash; /* SHA-256 of the token's text */
     size_t nolder;            /* earlier tokens that are still good, the newest first */

@@ -124,8 +124,9 @@ struct desk {
     char broker_lanes[4096];   /* the same of what the broker starts */
     char broker_image[64];     /* and what its sandboxes are made of; empty: the machine's own files */
     uint64_t owner_uid;
-    struct dynbuf secrets; /* payload of the last M_SECRETS */
-    struct dynbuf notice;  /* payload of the last M_POLICY_NOTICE */
+    uint64_t egress_requests, egress_bytes; /* of what is started with no limit of its own; 0: none */
+    struct dynbuf secrets;                  /* payload of the last M_SECRETS */
+    struct dynbuf notice;                   /* payload of the last M_POLICY_NOTICE */
     struct policy *policy;
     struct span image;
 };

@@ -57,6 +57,9 @@ static void config(void *arg, struct span key, struct span value)
         }
     if (span_eq(key, SPAN("owner_uid")) && span_u64(value, UINT32_MAX, &d->owner_uid) != 0)
         log_die("owner_uid is not a number");
+    if ((span_eq(key, SPAN("egress_requests")) && span_u64(value, INT64_MAX, &d->egress_requests) != 0) ||
+        (span_eq(key, SPAN("egress_bytes")) && span_u64(value, INT64_MAX, &d->egress_bytes) != 0))
+        log_die("a limit of egress is not a number");
 }
 
 /* --- the ledger ----------------------------------------------------------- */

@@ -83,6 +83,12 @@ static bool is_text(const struct http_head *h)
     return span_ieq(tail, SPAN("+json")) || span_ieq(span_from(tail, 1), SPAN("+xml"));
 }
 
+static bool is_events(const struct http_head *h)
+{
+    const struct http_field *f = http_find(h, SPAN("content-type"));
+    return f != NULL && begins(f->value, SPAN("text/event-stream")) && http_find(h, SPAN("content-encoding")) == NULL;
+}
+
 /* The one coding of an answer that has to be looked at; another one is refused (D5, F5). */
 static enum walk_next open_coding(struct exchange *x, const struct http_head *h)
 {
@@ -224,6 +230,7 @@ static enum walk_next take_head(struct exchange *x, const struct http_head *h, s
     x->status = (uint16_t)h->status;
     x->keep_alive = h->keep_alive && x->sent == SENT_ALL; /* an early answer ends the connection (A48) */
     x->text = is_text(h);
+    x->meter.events = is_events(h);
     if (part_begin(x, h) != WALK_NEXT || (looked_at(x) && open_coding(x, h) != WALK_NEXT) ||
         swap_head(x, h) != WALK_NEXT)
         return WALK_FAIL;
@@ -343,6 +350,7 @@ static enum walk_next take_piece(struct exchange *x, struct span in)
     if (r == HTTP_BAD)
         return carry_fail(x, "bad-answer", "the answer's body is malformed: %s", x->in.err.why);
     x->in_bytes += data.n;
+    meter_pass(x, data.n);
     bool last = r == HTTP_OK;
     if (last)
         carry_answer(x, ANSWER_WHOLE);
@@ -377,8 +385,8 @@ static size_t room(const struct exchange *x)
     if (x->front->held_back)
         return 0;
     if (x->delivery == DELIVERY_NOBODY)
-        return PIECE;
-    return x->credit > x->ready.n ? (size_t)(x->credit - x->ready.n) : 0;
+        return meter_room(x, PIECE);
+    return x->credit > x->ready.n ? meter_room(x, (size_t)(x->credit - x->ready.n)) : 0;
 }
 
 static enum walk_next take_input(struct exchange *x)
@@ -407,11 +415,24 @@ static bool is_enough(const struct exchange *x)
            (!dynbuf_ok(&x->kept) || loop_now(x->carrier->loop) - x->head_ms > LATER_ANSWER_MS);
 }
 
+/* For the upstream, or (stuck, or the upstream is gone) for the client and the judge alone. */
+static enum walk_next waits(struct exchange *x, bool stuck)
+{
+    bool lost = x->link == LINK_LOST;
+    conn_deadline(x->conn, stuck || lost ? 0 : x->carrier->settings.idle_ms);
+    if (!lost)
+        conn_pause(x->conn, stuck);
+    return WALK_WAIT;
+}
+
 enum walk_next step_scrub(struct exchange *x)
 {
     if (x->websocket != NULL && carry_websocket_is_on(x->websocket))
         return carry_websocket_go(x);
-    if (take_input(x) != WALK_NEXT)
+    enum walk_next may = meter_whole(x);
+    if (may == WALK_WAIT)
+        return waits(x, true);
+    if (may == WALK_FAIL || take_input(x) != WALK_NEXT)
         return WALK_FAIL;
     bool nobody = x->delivery == DELIVERY_NOBODY, swaps = !nobody && swap_is_open(x);
     if (swaps && swap_go(x) != WALK_WAIT)
@@ -436,12 +457,7 @@ enum walk_next step_scrub(struct exchange *x)
     if (x->answer > ANSWER_HEAD && (nobody || x->delivery == DELIVERY_ENDED))
         return x->answer == ANSWER_WHOLE ? WALK_DONE
                                          : carry_fail(x, "answer-cut", "the upstream's answer was cut short");
-    if (x->link == LINK_LOST) { /* now it waits for the client alone */
-        conn_deadline(x->conn, 0);
-        return WALK_WAIT;
-    }
-    bool stuck = room(x) == 0;
-    conn_deadline(x->conn, stuck ? 0 : x->carrier->settings.idle_ms);
-    conn_pause(x->conn, stuck);
-    return WALK_WAIT;
+    if (x->answer == ANSWER_HEAD && meter_wait(x) == WALK_FAIL)
+        return WALK_FAIL;
+    return waits(x, room(x) == 0);
 }

@@ -102,6 +102,10 @@ static void judge_frame(void *arg, struct chan *ch, struct frame *f)
         if ((x = carry_find(c, f->id)) != NULL)
             dial_renew_none(x);
         return;
+    case M_EGRESS_GIVE:
+        if ((x = carry_find(c, f->id)) != NULL)
+            meter_given(x, f->payload);
+        return;
     case M_CANCEL:
         if ((x = carry_find(c, f->id)) != NULL && x->delivery != DELIVERY_NOBODY)
             carry_cancel(x, span_eq(f->payload, SPAN("\1")));

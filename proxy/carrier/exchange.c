@@ -175,6 +175,7 @@ static int read_forward(struct exchange *x, struct frame *f, struct span *in)
     struct msg_in m = msg_in(span_of(x->payload, f->payload.n));
     if (wire_get_forward(&m, &x->f) != 0)
         return -1;
+    meter_begin(x);
     x->size = msg_get_u64(&m);
     *in = msg_get_span(&m, BODY_INLINE_MAX);
     return msg_end(&m);

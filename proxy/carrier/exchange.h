@@ -10,6 +10,7 @@
 
 #include "proxy/carrier/carrier.h"
 #include "proxy/carrier/scrub/decode.h"
+#include "proxy/carrier/meter/meter.h"
 #include "proxy/carrier/range.h"
 #include "proxy/carrier/websocket.h"
 #include "proxy/walk.h"
@@ -94,6 +95,8 @@ struct exchange {
     struct cred *cred;
     uint64_t refused; /* the version of its value that the upstream refused, so that another was asked for; 0: none */
     struct cred *renewed; /* what came then */
+
+    struct meter meter;
 
     /* the body */
     uint64_t size;     /* ~0: not known */

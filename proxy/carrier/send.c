@@ -58,6 +58,7 @@ static enum walk_next write_head(struct exchange *x)
         goto out;
     }
     x->out_bytes += out.n;
+    meter_pass(x, out.n);
     conn_deadline(x->conn, x->carrier->settings.idle_ms);
     next = WALK_NEXT;
 out:
@@ -150,10 +151,14 @@ static enum walk_next write_body(struct exchange *x)
             conn_deadline(x->conn, x->carrier->settings.first_byte_ms);
             return WALK_NEXT;
         }
+        piece = span_first(piece, meter_room(x, piece.n));
+        if (piece.n == 0)
+            return meter_wait(x) == WALK_FAIL ? WALK_FAIL : WALK_NEXT;
         if (write_piece(x, piece) != 0)
             return broken(x);
         x->body_out += piece.n;
         x->out_bytes += piece.n;
+        meter_pass(x, piece.n);
         conn_deadline(x->conn, x->carrier->settings.idle_ms);
         if (x->f.body == BODY_STREAM) {
             dynbuf_drop(&x->stream, piece.n);
@@ -165,6 +170,9 @@ static enum walk_next write_body(struct exchange *x)
 
 static enum walk_next send_go(struct exchange *x)
 {
+    enum walk_next may = x->sent < SENT_HEAD ? meter_wait(x) : WALK_NEXT;
+    if (may != WALK_NEXT)
+        return may;
     if (x->sent < SENT_HEAD && write_head(x) != WALK_NEXT)
         return WALK_FAIL;
     return x->link == LINK_LOST ? WALK_NEXT : write_body(x);

@@ -240,7 +240,8 @@ static void give_credit(struct exchange *x)
 {
     struct websocket *s = x->websocket;
     struct chan *judge = x->carrier->judge;
-    if (s->owed == 0 || judge == NULL || x->conn == NULL || conn_queued(x->conn) >= CONN_OUT_LOW)
+    if (meter_wait(x) != WALK_NEXT || s->owed == 0 || judge == NULL || x->conn == NULL ||
+        conn_queued(x->conn) >= CONN_OUT_LOW)
         return;
     struct dynbuf *b = chan_begin(judge, M_BODY_CREDIT, x->xid);
     if (b == NULL)
@@ -273,12 +274,15 @@ static enum walk_next take_input(struct exchange *x)
             return carry_fail(x, "cancelled", "the client is gone");
         if (s->op != WS_NONE || closed_in(s) || in.n == 0 || x->front->held_back)
             return WALK_NEXT;
+        if (meter_wait(x) != WALK_NEXT) /* if there is no more, the judge ends it in words */
+            return x->code ? WALK_FAIL : WALK_NEXT;
         enum ws_result r = ws_read(&s->reader, in, &used, &m, &code);
         if (r == WS_BAD)
             return bad_frame(x, code);
         if (r == WS_OK && take_message(x, &m) != WALK_NEXT)
             return WALK_FAIL;
         x->in_bytes += used;
+        meter_pass(x, used);
         conn_consume(x->conn, used);
         if (r == WS_MORE && used == 0)
             return WALK_NEXT;
@@ -291,7 +295,7 @@ enum walk_next carry_websocket_go(struct exchange *x)
     if (take_input(x) != WALK_NEXT)
         return WALK_FAIL;
     give_credit(x);
-    bool waits = s->op != WS_NONE || x->front->held_back, lost = x->link == LINK_LOST;
+    bool waits = s->op != WS_NONE || x->front->held_back || meter_room(x, 1) == 0, lost = x->link == LINK_LOST;
     if (closed_in(s) && s->op == WS_NONE && (closed_out(s) || lost))
         return WALK_DONE;
     if (lost && !waits)
@@ -318,6 +322,7 @@ static int write_frame(struct exchange *x, enum ws_op op, uint16_t code, struct 
     if (rc == 0)
         rc = conn_write(x->conn, dynbuf_span(&out));
     x->out_bytes += rc == 0 ? out.n : 0;
+    meter_pass(x, rc == 0 ? out.n : 0);
 out:
     dynbuf_free(&out);
     return rc;

@@ -30,6 +30,7 @@ struct judge *judge_new(const struct judge_ports *ports)
     j->config.inline_wait_ms = 50 * 1000;
     j->config.expires_ms = 30 * 60 * 1000;
     j->config.body_max = 64ull * 1024 * 1024;
+    dynbuf_init(&j->egress_tenants, EGRESS_TENANTS_BYTES);
     j->backlog = backlog_new();
     j->upstreams = upstreams_new();
     j->leases = lease_table_new();
@@ -58,6 +59,8 @@ void judge_free(struct judge **jp)
         judge_gone(j, ROLE_FRONT, j->fronts->instance);
     while (j->sandboxes != NULL)
         sandbox_remove(j, j->sandboxes->name);
+    egress_free_all(j);
+    dynbuf_free(&j->egress_tenants);
     upstreams_free(&j->upstreams);
     lease_table_free(&j->leases);
     image_unref(j->image);
@@ -92,6 +95,8 @@ enum judge_config_result judge_config(struct judge *j, struct span key, struct s
         return choice(value, SPAN("enforce"), SPAN("shadow"), &j->config.shadow);
     if (span_eq(key, SPAN("disclose")))
         return choice(value, SPAN("none"), SPAN("rules"), &j->config.disclose_rules);
+    if (span_eq(key, SPAN("egress_tenants")))
+        return egress_config(j, value) == 0 ? JUDGE_CONFIG_OK : JUDGE_CONFIG_BAD;
     if (!span_eq(key, SPAN("desk_url")))
         return JUDGE_CONFIG_OTHER;
     if (value.n >= sizeof(j->config.desk_url))
@@ -225,6 +230,7 @@ void judge_gone(struct judge *j, enum role_id role, uint64_t instance)
         break;
     case ROLE_LEDGER:
         j->ledger = false;
+        egress_ledger_gone(j);
         exchange_each(j, lost_ledger, NULL);
         break;
     default: break;
@@ -277,7 +283,8 @@ void judge_end(struct judge *j)
 {
     j->ending = true;
     turn_begin(j, NULL);
-    (void)turn_look(j); /* who was made to wait is refused as well */
+    (void)egress_look(j, j->ports.now(j->ports.arg)); /* what is settled is told */
+    (void)turn_look(j);                               /* who was made to wait is refused as well */
     exchange_each(j, told_of_the_end, NULL);
     turn_end(j, 0);
 }
@@ -318,6 +325,8 @@ void judge_tick(struct judge *j)
     }
     next = turn_look(j);
     next = next == UINT64_MAX ? next : now + next;
+    uint64_t egress = egress_look(j, now);
+    next = egress < next ? egress : next;
     for (struct exchange *x = j->timed; x != NULL; x = x->next_timed)
         if (x->deadline < next)
             next = x->deadline;

@@ -22,6 +22,7 @@ struct sandbox {
     struct sandbox *next;
     unsigned refs; /* the table's, a front's and each exchange's */
     struct account *account;
+    struct egress *egress[EGRESS_WHOSE]; /* references; NULL: no limit (accounts/egress.h) */
     struct span name, session;
     size_t nlabels;
     struct label label[16];
@@ -74,6 +75,7 @@ struct front {
 };
 
 struct account;
+struct egress;
 struct exchange;
 struct image;
 struct lease_table;
@@ -119,6 +121,9 @@ struct judge {
     uint64_t policies;              /* images so far */
     struct upstreams *upstreams;
     struct lease_table *leases;
+    struct egress *egress; /* all counts */
+    uint64_t egress_questions;
+    struct dynbuf egress_tenants; /* as the settings say them */
     struct backlog *backlog;
 };
 

@@ -2,6 +2,7 @@
 #include "common/log.h"
 #include "common/memfd.h"
 #include "proxy/ledger/ledger.h"
+#include "proxy/ledger/store/egress/ops_egress.h"
 
 enum { WHY_MAX = 4096, NAME_MAX_BYTES = 256, PROOF_MAX = 64 * 1024 };
 
@@ -263,6 +264,18 @@ static int sent(struct ledger *l, struct frame *f)
     return f->payload.n == 0 ? 0 : -1;
 }
 
+static int egress(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_egress e;
+    if (wire_get_egress(&m, &e) != 0 || msg_end(&m) != 0)
+        return -1;
+    bool ok = !l->lost && store_egress_put(l->store, &e) == 0;
+    msg_put_u8(ledger_scratch(l), ok);
+    ledger_reply(l, TO_JUDGE, M_EGRESS_KEPT, f->id, -1, &fail_no);
+    return 0;
+}
+
 int ledger_judge(struct ledger *l, struct frame *f)
 {
     switch (f->type) {
@@ -278,6 +291,7 @@ int ledger_judge(struct ledger *l, struct frame *f)
     case M_LEASE_LEAK: return ledger_lease_leak(l, f);
     case M_TICKET_VOID: return void_ticket(l, f);
     case M_TICKET_CLIENT: return client(l, f);
+    case M_EGRESS_PUT: return egress(l, f);
     case M_REVIEW: return review_begin(l, f);
     case M_TICKET_ASK: return ledger_asked(l, f);
     case M_REVIEWED: return review_answered(l, f);
@@ -305,6 +319,12 @@ static void welcome_one(void *arg, const struct wire_sandbox *b)
     put_sandbox(arg, b, false);
 }
 
+static void welcome_egress(void *arg, const struct wire_egress *e)
+{
+    wire_put_egress(ledger_scratch(arg), e);
+    ledger_reply(arg, TO_JUDGE, M_EGRESS, 0, -1, NULL);
+}
+
 /* A judge takes itself for frozen until it is told otherwise. */
 static void put_frozen(struct ledger *l, bool frozen)
 {
@@ -319,8 +339,8 @@ void ledger_welcome_judge(struct ledger *l)
     if (!l->lost && store_frozen(l->store, &frozen) != 0)
         log_error("whether writes are frozen cannot be read; they are refused");
     put_frozen(l, frozen);
-    if (l->lost || store_judge_came(l->store) != 0 || store_sandboxes(l->store, welcome_one, l) != 0 ||
-        ledger_lease_welcome(l) != 0)
+    if (l->lost || store_judge_came(l->store) != 0 || store_egress(l->store, welcome_egress, l) != 0 ||
+        store_sandboxes(l->store, welcome_one, l) != 0 || ledger_lease_welcome(l) != 0)
         log_error("the judge cannot be told who the sandboxes are, or which leases there are");
     uint8_t ok = !l->lost;
     dynbuf_add(ledger_scratch(l), span_of(&ok, 1));

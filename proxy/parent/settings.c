@@ -119,6 +119,8 @@ static void boxes(struct settings *s, const struct config *c)
     char told[TELL_TARGETS_MAX * (CONFIG_NAME + 16)];
     text(s, "dock_lanes", c->dock_lanes);
     text(s, "dock_mounts", c->dock_mounts);
+    number(s, "egress_requests", c->egress[EGRESS_REQUESTS]);
+    number(s, "egress_bytes", c->egress[EGRESS_BYTES]);
     text(s, "broker_lanes", c->broker.lanes);
     text(s, "broker_image", c->broker.image);
     parent_name_targets(c, told, sizeof(told));
@@ -201,6 +203,7 @@ void parent_configure(struct parent *p, struct child *c)
         number(&s, "hold.inline_wait_ms", conf->inline_wait_ms);
         number(&s, "hold.expires_ms", conf->expires_ms);
         number(&s, "body_max", conf->body_max);
+        text(&s, "egress_tenants", conf->egress_tenants);
         text(&s, "store_lost", conf->store_lost_allow_reads ? "allow-reads" : "deny");
         text(&s, "disclose", conf->disclose_rules ? "rules" : "");
     }

@@ -60,6 +60,8 @@ void wire_put_task(struct dynbuf *b, const struct wire_task *t)
     msg_put_u64(b, t->cpu_percent);
     msg_put_u64(b, t->disk);
     msg_put_u64(b, t->files);
+    msg_put_u64(b, t->egress_requests);
+    msg_put_u64(b, t->egress_bytes);
     msg_put_u64(b, t->timeout_ms);
     msg_put_u8(b, (uint8_t)t->limits);
     msg_put_span(b, t->lane);
@@ -85,6 +87,8 @@ int wire_get_task(struct msg_in *m, struct wire_task *t)
     t->cpu_percent = msg_get_u64(m);
     t->disk = msg_get_u64(m);
     t->files = msg_get_u64(m);
+    t->egress_requests = msg_get_u64(m);
+    t->egress_bytes = msg_get_u64(m);
     t->timeout_ms = msg_get_u64(m);
     t->limits = (enum task_limits)msg_get_u8(m);
     if (m->bad || get_whose(m, t) != 0)

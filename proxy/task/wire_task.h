@@ -19,8 +19,9 @@ enum {
 enum task_limits { TASK_LIMITS_USUAL = 0 /* as of any sandbox that is started */, TASK_STRICT, TASK_APPROXIMATE };
 
 struct wire_task {
-    struct span kind, image;                         /* image empty: the machine's own files */
-    uint64_t memory, pids, cpu_percent, disk, files; /* 0: as of any sandbox that is started */
+    struct span kind, image; /* image empty: the machine's own files */
+    uint64_t memory, pids, cpu_percent, disk, files, egress_requests,
+        egress_bytes; /* 0: as of any sandbox that is started */
     uint64_t timeout_ms;
     enum task_limits limits;
     struct span lane, residency; /* a lane of its sandbox, and a label; empty: none */

@@ -17,15 +17,19 @@ enum {
     BOX_CPU_PERCENT = 100,
     BOX_DISK_MIB = 512,
     BOX_FILES = 4096,
+    BOX_EGRESS_MIN_BYTES = 1024,
     BOX_EXTRAS_MAX = 768, /* so that all sandboxes fit into one list */
 };
 
+#define BOX_EGRESS_MAX (UINT64_C(1) << 50)
+
 struct wire_box {
-    struct span name;   /* 1 to BOX_NAME_MAX of a-z 0-9 . _ - */
-    uint64_t memory;    /* bytes; 0 in an order alone: its cgroup holds it */
-    uint64_t pids;      /* processes and threads; the same */
-    uint64_t disk;      /* bytes of its workspace, which is in memory; its other places have an eighth of it each */
-    uint64_t files;     /* descriptors of each process */
+    struct span name; /* 1 to BOX_NAME_MAX of a-z 0-9 . _ - */
+    uint64_t memory;  /* bytes; 0 in an order alone: its cgroup holds it */
+    uint64_t pids;    /* processes and threads; the same */
+    uint64_t disk;    /* bytes of its workspace, which is in memory; its other places have an eighth of it each */
+    uint64_t files;   /* descriptors of each process */
+    uint64_t egress_requests, egress_bytes; /* that the judge lets it send and be sent; 0: no limit */
     struct span image;  /* the name of its image, of the same letters; empty: the machine's own files */
     struct span digest; /* of these: sha256:HEX of the image's manifest, of the list of packages; empty: unknown */
     struct span lane;   /* by which it sends through the gateway, of the same letters; empty: it has no network */

@@ -259,6 +259,8 @@ static void start_alike(struct starting *s, const struct wire_box *is)
                                .pids = is->pids,
                                .disk = is->disk,
                                .files = is->files,
+                               .egress_requests = is->egress_requests,
+                               .egress_bytes = is->egress_bytes,
                                .image = span_str(s->image),
                                .digest = span_str(s->digest),
                                .lane = span_str(s->lane),
@@ -339,7 +341,7 @@ void api_fork(struct exchange *x)
         return;
     v->forks = true;
     v->name = FORM_OF_FORK;
-    api_start_begin(&v->start);
+    api_start_begin(x->desk, &v->start);
     if (api_start_take(x, &v->start, &f[0], &f[1], &f[2], &f[3]) != 0 || api_lane_take(x, &v->start, &f[4]) != 0 ||
         api_mounts_take(x, &v->start, &f[5]) != 0)
         return;

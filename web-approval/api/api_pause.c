@@ -229,6 +229,8 @@ static void listed(struct exchange *x, struct frame *f)
                                .kind = SPAN("started"),
                                .owner = row.owner,
                                .tenant = row.tenant,
+                               .egress = {it.box.egress_requests, it.box.egress_bytes},
+                               .egress_epoch = 1, /* as before, and what was used is used */
                                .generation = 1};
     api_started_label(&put, &it.box);
     wire_put_sandbox(b, &put);

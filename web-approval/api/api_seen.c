@@ -6,6 +6,7 @@
 #include "proxy/wire.h"
 #include "sandbox-shim/warden/ring.h"
 #include "web-approval/api/api.h"
+#include "web-approval/api/steps.h"
 #include "web-approval/dock.h"
 #include "web-approval/route.h"
 
@@ -54,6 +55,7 @@ static void metered(struct exchange *x, struct frame *f)
             continue;
         jsonw_object(&w);
         api_started_put(&w, &s);
+        api_egress_put(x, &w, &s.box);
         put_usage(&w, usage);
         jsonw_end_object(&w);
     }

@@ -130,6 +130,7 @@ static void listed(struct exchange *x, struct frame *f)
             continue;
         jsonw_object(&w);
         api_started_put(&w, &s);
+        api_egress_put(x, &w, &s.box);
         if (note.n)
             jsonw_kv_raw(&w, "note", note);
         jsonw_end_object(&w);
@@ -203,6 +204,7 @@ static void started(struct exchange *x, struct frame *f)
     reply_json(x, 201, &w);
     jsonw_object(&w);
     put_box(&w, &s->box, s->generation, version);
+    api_egress_put(x, &w, &s->box);
     jsonw_kv_u64(&w, "timeout", s->timeout_s);
     if (s->from.n > 0)
         jsonw_kv(&w, "from", s->from);
@@ -325,6 +327,7 @@ static void none_runs(struct exchange *x, struct frame *f)
                                .kind = SPAN("started"),
                                .owner = span_str(x->operator),
                                .tenant = s->tenant,
+                               .egress = {s->box.egress_requests, s->box.egress_bytes},
                                .generation = 1};
     api_started_label(&put, &s->box);
     if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
@@ -430,6 +433,7 @@ enum start_says {
     SAYS_CPU,
     SAYS_DISK,
     SAYS_FILES,
+    SAYS_EGRESS,
     SAYS_TIMEOUT,
     SAYS_FROM,
     SAYS_IMAGE,
@@ -531,12 +535,14 @@ void api_start_go(struct exchange *x)
     }
 }
 
-void api_start_begin(struct starting *s)
+void api_start_begin(const struct desk *d, struct starting *s)
 {
     *s = (struct starting){.box = {.memory = (uint64_t)BOX_MEMORY_MIB * MIB,
                                    .pids = BOX_PIDS,
                                    .disk = (uint64_t)BOX_DISK_MIB * MIB,
-                                   .files = BOX_FILES},
+                                   .files = BOX_FILES,
+                                   .egress_requests = d->egress_requests,
+                                   .egress_bytes = d->egress_bytes},
                            .cpu_percent = BOX_CPU_PERCENT,
                            .timeout_s = LIFE_S};
 }
@@ -558,22 +564,16 @@ int api_start_take(struct exchange *x, struct starting *s, const struct member *
 
 void api_started_start(struct exchange *x)
 {
-    struct member f[STARTS_SAY] = {[SAYS_NAME] = {"name", JSON_STRING, false, NULL},
-                                   [SAYS_SESSION] = {"session", JSON_STRING, false, NULL},
-                                   [SAYS_LIMITS] = {"limits", JSON_STRING, false, NULL},
-                                   [SAYS_MEMORY] = {"memory", JSON_NUMBER, false, NULL},
-                                   [SAYS_PIDS] = {"pids", JSON_NUMBER, false, NULL},
-                                   [SAYS_CPU] = {"cpu_percent", JSON_NUMBER, false, NULL},
-                                   [SAYS_DISK] = {"disk", JSON_NUMBER, false, NULL},
-                                   [SAYS_FILES] = {"files", JSON_NUMBER, false, NULL},
-                                   [SAYS_TIMEOUT] = {"timeout", JSON_NUMBER, false, NULL},
-                                   [SAYS_FROM] = {"from", JSON_STRING, false, NULL},
-                                   [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},
-                                   [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},
-                                   [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},
-                                   [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL},
-                                   [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},
-                                   [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}};
+    struct member f[STARTS_SAY] = {
+        [SAYS_NAME] = {"name", JSON_STRING, false, NULL},     [SAYS_SESSION] = {"session", JSON_STRING, false, NULL},
+        [SAYS_LIMITS] = {"limits", JSON_STRING, false, NULL}, [SAYS_MEMORY] = {"memory", JSON_NUMBER, false, NULL},
+        [SAYS_PIDS] = {"pids", JSON_NUMBER, false, NULL},     [SAYS_CPU] = {"cpu_percent", JSON_NUMBER, false, NULL},
+        [SAYS_DISK] = {"disk", JSON_NUMBER, false, NULL},     [SAYS_FILES] = {"files", JSON_NUMBER, false, NULL},
+        [SAYS_EGRESS] = {"egress", JSON_OBJECT, false, NULL}, [SAYS_TIMEOUT] = {"timeout", JSON_NUMBER, false, NULL},
+        [SAYS_FROM] = {"from", JSON_STRING, false, NULL},     [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},
+        [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},     [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},
+        [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL}, [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},
+        [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)
@@ -583,12 +583,13 @@ void api_started_start(struct exchange *x)
         return;
     }
     x->step = s;
-    api_start_begin(s);
+    api_start_begin(x->desk, s);
     if (api_number(x, &f[SAYS_MEMORY], &s->box.memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[SAYS_PIDS], &s->box.pids, BOX_PIDS_MIN, 4194304) != 0 ||
         api_number(x, &f[SAYS_CPU], &s->cpu_percent, 1, 102400) != 0 ||
         api_number(x, &f[SAYS_DISK], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[SAYS_FILES], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
+        api_egress_take(x, s, f[SAYS_EGRESS].value) != 0 ||
         api_checkpoint_named(x, f[SAYS_FROM].value, &s->from) != 0 ||
         (s->from.n > 0 && api_checkpoint_place(x) != 0) || dock_take(x, f, s) != 0 ||
         api_start_take(x, s, &f[SAYS_NAME], &f[SAYS_SESSION], &f[SAYS_LIMITS], &f[SAYS_TIMEOUT]) != 0 ||

@@ -40,7 +40,9 @@ struct starting {
     struct span note;
 };
 /* As when nothing is asked for. */
-void api_start_begin(struct starting *s);
+void api_start_begin(const struct desk *d, struct starting *s);
+/* How much it may send and be sent, if that is given. -1, answered. */
+int api_egress_take(struct exchange *x, struct starting *s, const struct json *given) MUSTCHECK;
 /* Its name, session, limits and timeout, as far as they are given. -1, answered. */
 int api_start_take(struct exchange *x, struct starting *s, const struct member *name, const struct member *session,
                    const struct member *limits, const struct member *timeout) MUSTCHECK;
@@ -53,6 +55,8 @@ int api_extras_give(struct exchange *x, struct starting *s, const struct wire_ex
 int api_extras_again(struct exchange *x, struct starting *s) MUSTCHECK;
 /* Its mounts, where they are given, and the dock's. -1, answered. */
 int api_mounts_take(struct exchange *x, struct starting *s, const struct member *mounts) MUSTCHECK;
+/* A member that says how much that is, and what of it is used, if there is a limit. */
+void api_egress_put(struct exchange *x, struct jsonw *w, const struct wire_box *b);
 /* Members that say it, if there is any. */
 void api_extras_put(struct jsonw *w, const struct wire_box *b);
 /* x->step is one; its answer is x's. */

@@ -114,6 +114,12 @@ typedef int desk_store_audit_fn(void *ctx, const struct audit_row *r);
 /* Rows with seq > after, oldest first. tickets_only: those of kind "ticket-...". */
 int desk_store_audit(struct desk_store *s, uint64_t after, size_t limit, bool tickets_only, struct arena *a,
                      desk_store_audit_fn *fn, void *ctx, struct err *e) MUSTCHECK;
+/* most: 0 for no limit. */
+struct egress_row {
+    uint64_t requests_most, bytes_most, requests, bytes;
+};
+int desk_store_egress(struct desk_store *s, struct span sandbox, struct arena *a, struct egress_row *o,
+                      struct err *e) MUSTCHECK;
 /* The sequence number of the last record that is signed, 0: none yet. */
 int desk_store_signed(struct desk_store *s, uint64_t *seq, struct err *e) MUSTCHECK;
 /* The newest sequence number, 0: none yet. */

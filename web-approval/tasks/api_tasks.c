@@ -326,6 +326,8 @@ static void as_before(struct starting *s, const struct task_before *b)
     s->box.pids = b->limits.pids;
     s->box.disk = b->limits.disk;
     s->box.files = b->limits.files;
+    s->box.egress_requests = b->limits.egress_requests;
+    s->box.egress_bytes = b->limits.egress_bytes;
     s->cpu_percent = b->cpu_percent;
     s->wanted = b->digest;
 }
@@ -348,7 +350,7 @@ static int start_take(struct exchange *x, struct task *t)
     const struct wire_task *is = &t->kind->is;
     struct starting *s = &t->start;
 
-    api_start_begin(s);
+    api_start_begin(x->desk, s);
     if (api_start_take(x, s, &name, &session, &limits, &timeout) != 0)
         return -1;
     s->tenant = t->tenant;
@@ -358,6 +360,8 @@ static int start_take(struct exchange *x, struct task *t)
     s->box.pids = is->pids ? is->pids : s->box.pids;
     s->box.disk = is->disk ? is->disk : s->box.disk;
     s->box.files = is->files ? is->files : s->box.files;
+    s->box.egress_requests = is->egress_requests ? is->egress_requests : s->box.egress_requests;
+    s->box.egress_bytes = is->egress_bytes ? is->egress_bytes : s->box.egress_bytes;
     s->cpu_percent = is->cpu_percent ? is->cpu_percent : s->cpu_percent;
     if (t->before.run.n)
         as_before(s, &t->before);

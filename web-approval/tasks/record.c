@@ -42,6 +42,10 @@ static void put_limits(struct jsonw *w, const struct starting *s)
     jsonw_kv_u64(w, "cpu_percent", s->cpu_percent);
     jsonw_kv_u64(w, "disk", s->box.disk);
     jsonw_kv_u64(w, "files", s->box.files);
+    if (s->box.egress_requests)
+        jsonw_kv_u64(w, "egress_requests", s->box.egress_requests);
+    if (s->box.egress_bytes)
+        jsonw_kv_u64(w, "egress_bytes", s->box.egress_bytes);
     jsonw_end_object(w);
 }
 

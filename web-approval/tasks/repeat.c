@@ -20,6 +20,10 @@ static bool limits_take(const struct json *limits, struct task_before *b)
     const struct json *strict = json_get(limits, SPAN("strict"));
 
     b->strict = strict && strict->truth;
+    if (json_u64(limits, SPAN("egress_requests"), &b->limits.egress_requests) != 0)
+        b->limits.egress_requests = 0; /* there was none */
+    if (json_u64(limits, SPAN("egress_bytes"), &b->limits.egress_bytes) != 0)
+        b->limits.egress_bytes = 0;
     return strict && json_u64(limits, SPAN("memory"), &b->limits.memory) == 0 &&
            json_u64(limits, SPAN("pids"), &b->limits.pids) == 0 &&
            json_u64(limits, SPAN("disk"), &b->limits.disk) == 0 &&

@@ -90,6 +90,27 @@ static int put_counts(struct jsonw *w, const struct cli_call *c)
     return CLI_OK;
 }
 
+static int put_egress(struct jsonw *w, const struct cli_call *c)
+{
+    const char *bytes = cli_value(c, "egress-bytes"), *requests = cli_value(c, "egress-requests");
+    uint64_t n, all;
+    struct err e;
+
+    if (!bytes && !requests)
+        return CLI_OK;
+    if (bytes && limits_bytes(&n, "--egress-bytes", bytes, 0, &e) != 0)
+        return verb_fail(CLI_USAGE, "%s", e.text);
+    if (requests && (span_u64(span_str(requests), UINT64_C(1) << 50, &all) != 0 || all == 0))
+        return verb_fail(CLI_USAGE, "--egress-requests %s is not a number from 1 on", requests);
+    jsonw_kv_object(w, "egress");
+    if (bytes)
+        jsonw_kv_u64(w, "bytes", n);
+    if (requests)
+        jsonw_kv_u64(w, "requests", all);
+    jsonw_end_object(w);
+    return CLI_OK;
+}
+
 static int start_request(const struct cli_call *c, const char *name, const char *from, struct dynbuf *body)
 {
     static const char *const texts[] = {"limits", "session", "image", "lane"};
@@ -111,6 +132,8 @@ static int start_request(const struct cli_call *c, const char *name, const char 
         rc = started_put_bytes(&w, c, "disk", 1);
     if (rc == CLI_OK)
         rc = put_counts(&w, c);
+    if (rc == CLI_OK)
+        rc = put_egress(&w, c);
     if (rc == CLI_OK)
         rc = started_put_seconds(&w, c, "timeout");
     jsonw_end_object(&w);
@@ -156,6 +179,16 @@ int sandbox_start(const struct cli_call *c)
 
 /* --- those that run ----------------------------------------------------------------- */
 
+static void print_egress(const struct json *e)
+{
+    if (e && json_get(e, SPAN("requests")))
+        printf("%llu of %llu requests  ", (unsigned long long)member_u64(e, "requests_used"),
+               (unsigned long long)member_u64(e, "requests"));
+    if (e && json_get(e, SPAN("bytes")))
+        printf("%llu of %llu KiB sent and received  ", (unsigned long long)member_u64(e, "bytes_used") >> 10,
+               (unsigned long long)member_u64(e, "bytes") >> 10);
+}
+
 static void print_started(const struct json *r)
 {
     bool still = span_eq(member_text(r, "state"), SPAN("paused"));
@@ -170,6 +203,7 @@ static void print_started(const struct json *r)
            (unsigned long long)member_u64(r, "left_ms") / 1000, (unsigned long long)member_u64(r, "idle_ms") / 1000,
            (unsigned long long)member_u64(r, "commands"), (unsigned long long)member_u64(r, "memory") >> 20,
            (unsigned long long)member_u64(r, "pids"));
+    print_egress(json_get(r, SPAN("egress")));
     print_text(member_text(r, "limits"));
     fputs(", ", stdout);
     print_text(member_text(r, "held_by"));

@@ -67,6 +67,22 @@ static size_t seen_take(struct seen *s, const struct json *rows, uint64_t now_ms
     return n;
 }
 
+/* Of what has a limit: how much of it is used. */
+static void put_egress(struct table *t, const struct json *e)
+{
+    char text[128] = "-";
+    size_t n = 0;
+
+    if (has(e, "requests"))
+        n = (size_t)snprintf(text, sizeof(text), "%llu of %llu", (unsigned long long)member_u64(e, "requests_used"),
+                             (unsigned long long)member_u64(e, "requests"));
+    if (has(e, "bytes"))
+        (void)snprintf(text + n, sizeof(text) - n, "%s%llu of %llu KiB", n ? ", " : "",
+                       (unsigned long long)member_u64(e, "bytes_used") >> 10,
+                       (unsigned long long)member_u64(e, "bytes") >> 10);
+    table_cell(t, "%s", text);
+}
+
 static void put_row(struct table *t, const struct json *r, const struct seen *was, uint64_t now_ms)
 {
     char left[32];
@@ -86,6 +102,7 @@ static void put_row(struct table *t, const struct json *r, const struct seen *wa
                    (unsigned long long)member_u64(r, "pids"));
     else
         table_cell(t, "-");
+    put_egress(t, json_get(r, SPAN("egress")));
     table_cell(t, "%s", age_text(member_u64(r, "left_ms"), 0, left));
     table_row(t);
 }
@@ -97,7 +114,7 @@ static void top_print(const struct gateway_call *g, const char *name, struct see
     uint64_t now_ms = member_u64(g->tree, "time_ms");
     struct table t;
 
-    table_begin(&t, "NAME\tSTATE\tCPU\tCPU TIME\tMEMORY\tDISK\tPROCESSES\tLEFT");
+    table_begin(&t, "NAME\tSTATE\tCPU\tCPU TIME\tMEMORY\tDISK\tPROCESSES\tEGRESS\tLEFT");
     for (const struct json *r = rows ? rows->child : NULL; r; r = r->next)
         if (!name || span_eq(member_text(r, "name"), span_str(name)))
             put_row(&t, r, seen_find(seen, *n, r), now_ms);

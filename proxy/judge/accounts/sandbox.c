@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "proxy/judge/accounts/account.h"
+#include "proxy/judge/accounts/egress.h"
 #include "proxy/judge/post.h"
 
 enum { HOUR_MS = 3600 * 1000, TOKEN_MAX = 1024 };
@@ -18,6 +19,8 @@ void sandbox_unref(struct sandbox *s)
     if (s == NULL || --s->refs > 0)
         return;
     arena_free(&s->text);
+    for (size_t i = 0; i < EGRESS_WHOSE; i++)
+        egress_unref(s->egress[i]);
     account_unref(s->account);
     free(s);
 }
@@ -47,7 +50,7 @@ static bool is_wardens(const struct wire_sandbox *w)
     return span_eq(w->kind, SPAN("started")) || span_eq(w->kind, SPAN("ended"));
 }
 
-static struct sandbox *make(const struct wire_sandbox *w, struct account *account)
+static struct sandbox *make(struct judge *j, const struct wire_sandbox *w, struct account *account)
 {
     struct sandbox *s = calloc(1, sizeof(*s));
     if (s == NULL)
@@ -70,6 +73,7 @@ static struct sandbox *make(const struct wire_sandbox *w, struct account *accoun
     memcpy(s->older, w->older, sizeof(s->older));
     s->leafs_left = DENIED_LEAFS;
     s->account = account ? account_ref(account) : account_new();
+    bad |= egress_of_sandbox(j, s, w);
     if (bad || s->account == NULL) {
         sandbox_unref(s);
         return NULL;
@@ -120,7 +124,7 @@ int sandbox_put(struct judge *j, const struct wire_sandbox *w)
     struct sandbox *old = sandbox_find(j, w->name);
     if (old == NULL && j->nsandboxes >= SANDBOXES_MAX)
         return -1;
-    struct sandbox *s = make(w, old ? old->account : NULL);
+    struct sandbox *s = make(j, w, old ? old->account : NULL);
     if (s == NULL)
         return -1;
     if (old != NULL) {
@@ -144,6 +148,7 @@ void sandbox_remove(struct judge *j, struct span name)
     if (s == NULL)
         return;
     unlink_sandbox(j, s);
+    egress_forget(j, name);
     point_fronts(j, s->name, NULL, true);
     sandbox_unref(s);
 }

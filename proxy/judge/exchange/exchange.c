@@ -116,6 +116,7 @@ void exchange_end(struct exchange *x, const char *why)
     j->nexchanges--;
     if (x->front)
         x->front->nexchanges--;
+    egress_end(x);
     if (x->stub.asks)
         stub_settle(x);
     ticket_client_over(x);

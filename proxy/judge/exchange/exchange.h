@@ -6,6 +6,7 @@
 #include "proxy/judge/evaluation/body.h"
 #include "proxy/judge/replies/dialect.h"
 #include "proxy/judge/evaluation/evaluation.h"
+#include "proxy/judge/accounts/egress.h"
 #include "proxy/judge/accounts/upstreams.h"
 #include "proxy/judge/exchange/states.h"
 #include "proxy/judge/exchange/websocket.h"
@@ -43,6 +44,7 @@ struct exchange {
         bool asked;       /* no connection is to wait: the gateway sends it itself once it is approved */
         uint64_t wait_ms; /* but for so long */
     } later;
+    struct egress_part egress;
     struct span own; /* what the client itself had in the slot of the credential, decoded; */
     size_t nown;     /* and so many of it: none, one, or more, of which it is the last */
     uint64_t declared, body_max, body_reserved, body_credit;

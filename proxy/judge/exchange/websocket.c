@@ -220,6 +220,14 @@ int websocket_frame(struct exchange *x, struct frame *f)
     return 0;
 }
 
+bool websocket_spent(struct exchange *x, const char *code)
+{
+    if (x->websocket == WEBSOCKET_NONE || x->delivery != DELIVERY_SWITCHED)
+        return false;
+    end(x, WS_POLICY, code, "countersign: the egress of this sandbox is used up, or cannot be counted now");
+    return true;
+}
+
 void websocket_tick(struct exchange *x)
 {
     if (x->websocket == WEBSOCKET_ON && rule_left(x) == 1)

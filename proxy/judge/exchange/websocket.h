@@ -30,6 +30,8 @@ int websocket_frame(struct exchange *x, struct frame *f) MUSTCHECK;
 /* How long it may go on, WebSocket or not, in ms; 0: for as long as it likes. */
 uint64_t websocket_left(const struct exchange *x);
 /* Its time may be up. What its lease has to say of that was said. */
+/* Its sandbox has no egress left. True: it is a WebSocket, and its client is told. */
+bool websocket_spent(struct exchange *x, const char *code);
 void websocket_tick(struct exchange *x);
 /* There is another policy, the sandbox is gone, writes are frozen (all, or its sandbox's), or this judge ends: does
  * it stay? */

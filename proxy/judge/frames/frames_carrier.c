@@ -14,6 +14,10 @@ static enum refuse_why told(const struct exchange *x, struct span code)
         return REFUSE_POLICY_CHANGED;
     if (x->cancel == CANCEL_LEASE && (x->outcome == OUTCOME_NOT_SENT || !exchange_in_doubt(x)))
         return span_eq(x->cause, SPAN("lease-misplaced")) ? REFUSE_LEASE_MISPLACED : REFUSE_LEASE_ENDED;
+    if (span_eq(code, SPAN("egress-limit")))
+        return REFUSE_EGRESS;
+    if (span_eq(code, SPAN("store-unavailable")) && x->outcome == OUTCOME_NOT_SENT)
+        return REFUSE_STORE;
     if (span_eq(code, SPAN("credential-unavailable")))
         return REFUSE_CREDENTIAL;
     if (span_eq(code, SPAN("range-refused")))
@@ -52,6 +56,7 @@ static int result(struct exchange *x, struct frame *f)
     x->status = status;
     x->bytes_out = out;
     x->bytes_in = in;
+    egress_spent(x);
     x->range_sent = arena_copy(&x->arena, range);
     /* What we cancelled ourselves ended for our reason, known before. */
     if (x->cancel == CANCEL_FROZEN && span_eq(code, SPAN("cancelled")))
@@ -150,6 +155,7 @@ int frames_carrier(struct judge *j, struct frame *f)
         return 0;
     case M_RESULT: return result(x, f);
     case M_KEPT: return kept(x, f);
+    case M_EGRESS_ASK: return egress_more(x, f->payload);
     case M_SWAP_TAKE: return swap_take(x, f->payload);
     case M_BODY_CREDIT: return credit(x, f);
     case M_SWITCHED:

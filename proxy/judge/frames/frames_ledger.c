@@ -217,6 +217,8 @@ static int store(struct judge *j, struct frame *f)
     if (ok == j->store_lost)
         log_warn("the store is %s", ok ? "back" : "lost: requests are refused until it is back");
     j->store_lost = !ok;
+    if (ok)
+        egress_ledger_back(j);
     return 0;
 }
 
@@ -322,6 +324,8 @@ int frames_ledger(struct judge *j, struct frame *f)
     case M_FREEZE: return freeze(j, f);
     case M_LEASE_STUBBED: return stub_given(j, f->id, f->payload);
     case M_LEASE: return lease_told(j, f->payload);
+    case M_EGRESS: return egress_told(j, f->payload);
+    case M_EGRESS_KEPT: return egress_kept(j, f->id, f->payload);
     case M_HEARD: return heard(j, f);
     case M_LEASE_TAKE: return swap_taken(j, f->id, f->payload);
     default: return -1;

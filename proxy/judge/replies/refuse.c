@@ -38,6 +38,11 @@ static const struct row rows[REFUSE_COUNT] = {
     [REFUSE_OVER_LIMIT] = {403, "over-limit", "deny", "Over its limit",
                            "This request is past what the policy allows in a given time. Nothing was sent.",
                            "Ask for less, or wait until some of what was used no longer counts.", false, 0},
+    [REFUSE_EGRESS] = {403, "egress-limit", "deny", "Over the limit of egress",
+                       "This sandbox has used all the egress that it may have. Nothing was sent.",
+                       "Do not repeat it: tell whoever started this sandbox that its egress is used up, so that they "
+                       "start one that may have more.",
+                       false, 0},
     [REFUSE_UNKNOWN_SANDBOX] = {403, "unknown-sandbox", "deny", "This sandbox is not known (any more)",
                                 "The gateway does not know this sandbox, or its session has ended.",
                                 "Ask whoever runs the sandbox to register it again.", false, 0},
@@ -392,6 +397,32 @@ static void over_limit(struct exchange *x, struct refusal *r)
                        SPAN_FMT(words), say.n ? " " : "", SPAN_FMT(say));
 }
 
+/* Of what was sent, or answered: what is missing is the answer, or the rest of it. */
+static void egress_past(struct exchange *x, struct refusal *r)
+{
+    uint64_t until, now = x->judge->ports.wall(x->judge->ports.arg);
+    struct span words = egress_words(x, &until);
+    bool sent = x->outcome != OUTCOME_NOT_SENT && x->delivery >= DELIVERY_FORWARDED;
+    r->asked = asked(x);
+    if (words.n)
+        r->title = format(&x->arena, "Over the limit of egress: %.*s", SPAN_FMT(words));
+    r->detail = format(&x->arena, "%.*s is over the limit of egress%s%.*s. %s", SPAN_FMT(r->asked),
+                       words.n ? ": " : "", SPAN_FMT(words),
+                       !sent                            ? "Nothing was sent."
+                       : x->outcome == OUTCOME_ANSWERED ? "It was sent, and its answer is too large to pass."
+                                                        : "Some of it was sent.");
+    if (exchange_in_doubt(x) && sent) {
+        r->status = CARRIED_OUT;
+        r->next = span_str(CHECK);
+    } else if (until > now) {
+        r->retry = true;
+        r->retry_after = (unsigned)((until - now + 999) / 1000);
+        r->status = r->retry_after <= WAIT_BY_ITSELF ? 429 : r->status;
+        r->next =
+            format(&x->arena, "Repeat the same request after %.*s.", SPAN_FMT(dialect_time(until + 999, &x->arena)));
+    }
+}
+
 /* A person's words are the title too: for some clients it is all that is shown. */
 static void decided(struct exchange *x, struct refusal *r)
 {
@@ -504,6 +535,8 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
         denied(x, r);
     else if (why == REFUSE_OVER_LIMIT)
         over_limit(x, r);
+    else if (why == REFUSE_EGRESS)
+        egress_past(x, r);
     else if (why == REFUSE_UNCLASSIFIED)
         unclassified(x, r);
     else if (why == REFUSE_TICKET_DENIED || why == REFUSE_TICKET_CANCELLED)

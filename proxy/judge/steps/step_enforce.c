@@ -62,8 +62,10 @@ enum walk_next step_enforce(struct exchange *x)
         return refuse(x, REFUSE_SIGN);
     if (range_is_in_vain(x))
         return refuse(x, REFUSE_RANGE);
-    if (!judge_store_ok(x->judge) &&
-        (d->verdict != VERDICT_ALLOW || d->effect != EFFECT_READ || d->nlimits > 0)) /* who counts is away */
+    if (!judge_store_ok(x->judge) && (d->verdict != VERDICT_ALLOW || d->effect != EFFECT_READ || d->nlimits > 0 ||
+                                      egress_is_metered(x))) /* who counts is away */
         return refuse(x, REFUSE_STORE);
+    if (!egress_request(x, x->upload >= UPLOAD_TO_COME ? x->declared : body_bytes(x->body).n))
+        return refuse(x, REFUSE_EGRESS);
     return websocket_offer(x) == 0 ? WALK_NEXT : WALK_FAIL;
 }

@@ -75,6 +75,7 @@ static int forward(struct exchange *x, struct wire_forward *f)
         return -1;
     wire_copy_request(&f->request, &x->request);
     f->body = x->upload >= UPLOAD_TO_COME ? BODY_STREAM : body_kind(x->body);
+    f->metered = egress_is_metered(x);
     struct dynbuf *b = post_begin(x->judge, ROLE_CARRIER, 0, M_FORWARD, x->xid);
     wire_put_forward(b, f);
     msg_put_u64(b, f->body == BODY_STREAM ? x->declared : body.n);
@@ -113,6 +114,8 @@ enum walk_next step_release(struct exchange *x)
         return refuse(x, REFUSE_CARRIER);
     exchange_delivery(x, DELIVERY_FORWARDED);
     x->outcome = OUTCOME_UNKNOWN;
+    if (f.metered)
+        egress_begin(x, x->upload >= UPLOAD_TO_COME ? x->declared : body_bytes(x->body).n);
     websocket_begin(x);
     if (x->upload == UPLOAD_TO_COME && (x->front == NULL || open_body(x) != 0))
         exchange_cancel(x, CANCEL_CLIENT_GONE);

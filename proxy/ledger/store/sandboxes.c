@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "proxy/ledger/store/askers/later.h"
+#include "proxy/ledger/store/egress/ops_egress.h"
 #include "proxy/ledger/store/grants/grants.h"
 #include "proxy/ledger/store/runs/runs.h"
 
@@ -59,6 +60,8 @@ static int read_row(struct store *s, sqlite3_stmt *q, struct wire_sandbox *b)
         .generation = db_col_int(q, 5),
         .has_token = !db_col_null(q, 6),
         .frozen = store_copy(s, db_col(q, 8)),
+        .egress = {db_col_int(q, 9), db_col_int(q, 10)},
+        .egress_epoch = db_col_int(q, 11),
     };
     if (b->has_token && !read_tokens(db_col(q, 6), b))
         return db_doom(&s->db, "a sandbox in the store is damaged");
@@ -157,7 +160,7 @@ static int forget_ended(struct store *s)
     if (find(s, name, &b) != 1 || (q = db_stmt(&s->db, SQL_SANDBOX_REMOVE)) == NULL)
         return -1;
     db_text(q, 1, name);
-    return db_run(&s->db, q) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0 ? -1 : 1;
+    return db_run(&s->db, q) != 0 || egress_forget(s, name) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0 ? -1 : 1;
 }
 
 /* 1 it may be put, 0 it may not, -1. */
@@ -272,6 +275,9 @@ int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char 
         db_blob(q, 6, tokens_blob(b, room));
     db_text(q, 7, labels);
     db_int(q, 8, s->wall);
+    db_int(q, 9, b->egress[EGRESS_REQUESTS]);
+    db_int(q, 10, b->egress[EGRESS_BYTES]);
+    db_int(q, 11, b->egress_epoch != 0);
     if (db_run(&s->db, q) != 0 ||
         leases_end_sandbox(s, b->name, "its sandbox began anew: another generation of it has leases of its own") !=
             0 ||
@@ -359,7 +365,8 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
     db_text(q, 1, name);
     if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
         grants_end_sandbox(s, name, "its sandbox has ended") != 0 || tokens_end_sandbox(s, name) != 0 ||
-        later_end_sandbox(s, name, b.session) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
+        egress_forget(s, name) != 0 || later_end_sandbox(s, name, b.session) != 0 ||
+        tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
     return end_session || is_its_own_session(&b) ? end_session_of(s, b.session) : 0;
 }

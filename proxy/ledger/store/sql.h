@@ -7,6 +7,7 @@
 #include "proxy/ledger/store/askers/sql_askers.h"
 #include "proxy/ledger/store/people/sql_people.h"
 #include "proxy/ledger/store/tell/sql_tell.h"
+#include "proxy/ledger/store/egress/sql_egress.h"
 #include "proxy/ledger/store/runs/sql_runs.h"
 
 /* clang-format off */
@@ -121,14 +122,16 @@
     X(RESERVED_FREE_EXCHANGE, "DELETE FROM reserved WHERE boot=?1 AND xid=?2") \
     X(RESERVED_OLD, "DELETE FROM reserved WHERE rowid IN" \
         " (SELECT rowid FROM reserved WHERE at_ms>0 AND at_ms<=?1 LIMIT 4096)") \
-    X(SANDBOX_ALL, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen" \
-        " FROM sandbox ORDER BY name") \
-    X(SANDBOX_GET, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen FROM sandbox WHERE name=?1") \
+    X(SANDBOX_ALL, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen," \
+        "egress_requests,egress_bytes,egress_epoch FROM sandbox ORDER BY name") \
+    X(SANDBOX_GET, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen," \
+        "egress_requests,egress_bytes,egress_epoch FROM sandbox WHERE name=?1") \
     X(SANDBOX_TOKEN, "SELECT 1 FROM sandbox WHERE instr(token_hash,?1)>0 AND name<>?2") \
     X(SANDBOX_COUNT, "SELECT count(*) FROM sandbox") \
     X(SANDBOX_PUT, "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms," \
-        "changed_ms) VALUES(?1,?2,?3,?4,?5,1,?6,?7,?8,?8) ON CONFLICT(name) DO UPDATE SET session=?2,owner=?3,tenant=?4," \
-        "kind=?5,generation=generation+(kind<>'ended'),token_hash=?6,labels_json=?7,changed_ms=?8") \
+        "changed_ms,egress_requests,egress_bytes,egress_epoch) VALUES(?1,?2,?3,?4,?5,1,?6,?7,?8,?8,?9,?10,1) ON CONFLICT(name) DO UPDATE SET session=?2,owner=?3,tenant=?4," \
+        "kind=?5,generation=generation+(kind<>'ended'),token_hash=?6,labels_json=?7,changed_ms=?8," \
+        "egress_requests=?9,egress_bytes=?10,egress_epoch=iif(?11,egress_epoch,generation+(kind<>'ended'))") \
     X(SANDBOX_END, "UPDATE sandbox SET kind='ended',generation=generation+1,changed_ms=?2 WHERE name=?1") \
     X(SANDBOX_NEXT, "SELECT name,generation FROM sandbox WHERE kind='started' AND name>?1 ORDER BY name LIMIT 1") \
     X(SANDBOX_TOKENS, "UPDATE sandbox SET token_hash=?2,changed_ms=?3 WHERE name=?1") \
@@ -153,6 +156,7 @@
     X(RUN_GET, "SELECT sandbox,generation,command FROM run WHERE id=?1") \
     X(RUN_END, "UPDATE run SET state=?2,ended_ms=?3,end_seq=?4 WHERE id=?1 AND state='running'") \
     SQL_RUN_STATEMENTS(X) \
+    SQL_EGRESS_STATEMENTS(X) \
     X(RUN_STARTED, "UPDATE run SET what=?3,state=?4,ended_ms=?5,end_seq=?6 WHERE sandbox=?1 AND generation=?2" \
         " AND what='start' AND state='running'") \
     X(RUNS_OPEN, "SELECT id FROM run WHERE state='running' AND what='command' AND (?1='' OR sandbox=?1) AND id>?2" \

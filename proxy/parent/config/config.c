@@ -59,6 +59,7 @@ struct row_file {
     struct row_hold hold;
     struct row_body body;
     struct row_limits limits;
+    struct row_egress egress;
     struct row_master master;
     struct row_log log;
 };
@@ -174,6 +175,8 @@ static const struct key file_keys[] = {
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
+    {"egress", KEY_MAP, AT(row_file, egress), 0, .table = &config_egress_table,
+     .help = "how much started sandboxes may send and be sent"},
     {"mounts", KEY_LIST, AT(row_file, mounts), 0, .table = &config_mount_table,
      .help = "directories that started sandboxes may read"},
     {"devices", KEY_LIST, AT(row_file, devices), 0, .table = &config_pool_table,
@@ -402,6 +405,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         c->checkpoints_max = r->limits.checkpoints.v;
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
+    config_take_egress(l, &r->egress, c);
     take_log(l, &r->log, c);
     config_take_mounts(l, &r->mounts, &r->devices, c);
     config_take_tasks(l, &r->tasks, file, c);

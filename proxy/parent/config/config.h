@@ -7,6 +7,7 @@
 #include "common/id.h"
 #include "common/log.h"
 #include "policy/policy.h"
+#include "proxy/egress/egress.h"
 #include "proxy/task/wire_task.h"
 #include "proxy/tell/wire_tell.h"
 #include "proxy/wire.h"
@@ -115,8 +116,10 @@ struct config {
     char dock_lanes[CONFIG_DOCK_LANES]; /* of it, by tenant: "TENANT LANE\n" each */
     struct config_broker broker;
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
-    uint64_t checkpoints_max; /* bytes of one owner's */
-    int uid_base;             /* 0: not said */
+    uint64_t checkpoints_max;                  /* bytes of one owner's */
+    uint64_t egress[EGRESS_MEASURES];          /* of each started sandbox that asks for none; 0: no limit */
+    char egress_tenants[EGRESS_TENANTS_BYTES]; /* of all of a tenant's (egress_tenant_next) */
+    int uid_base;                              /* 0: not said */
     bool store_lost_allow_reads, disclose_rules, shadow;
     struct dynbuf task[TASKS_MAX]; /* each a wire_task */
     size_t ntasks;

@@ -18,6 +18,19 @@ struct row_broker {
 };
 extern const struct table config_broker_table;
 
+struct row_egress {
+    const struct node *at;
+    struct number requests, bytes;
+    struct list tenants;
+};
+/* Of a kind of task. */
+struct row_egress_limit {
+    const struct node *at;
+    struct number requests, bytes;
+};
+extern const struct table config_egress_table, config_egress_limit_table;
+void config_take_egress(struct loader *l, const struct row_egress *r, struct config *c);
+
 /* KEY_CALL: an address with its port, a literal or localhost. */
 void config_read_address(struct loader *l, const struct node *n, void *field);
 /* Fits, or a problem at it. */

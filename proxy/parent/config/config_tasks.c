@@ -11,6 +11,7 @@ enum { TASK_FILE_MAX = 64 * 1024 };
 struct row_limits {
     const struct node *at;
     struct number hold, memory, pids, cpu_percent, disk, files;
+    struct row_egress_limit egress;
 };
 struct row_task {
     const struct node *at;
@@ -32,6 +33,8 @@ static const struct key limits_keys[] = {
     {"cpu_percent", KEY_COUNT, AT(row_limits, cpu_percent), 0, .lo = 1, .hi = 102400, .help = "of one CPU"},
     {"disk", KEY_SIZE, AT(row_limits, disk), 0, .lo = MIB, .hi = UINT64_C(1) << 50, .help = "bytes of its workspace"},
     {"files", KEY_COUNT, AT(row_limits, files), 0, .lo = 64, .hi = 65536, .help = "open files of each process"},
+    {"egress", KEY_MAP, AT(row_limits, egress), 0, .table = &config_egress_limit_table,
+     .help = "how much it may send and be sent"},
     {.type = KEY_END}};
 static const struct table limits_table = {"limits", sizeof(struct row_limits), limits_keys};
 static const struct key task_keys[] = {
@@ -168,6 +171,8 @@ static void take_row(struct loader *l, const char *file, const struct row_task *
                           .cpu_percent = r->limits.cpu_percent.v,
                           .disk = r->limits.disk.v,
                           .files = r->limits.files.v,
+                          .egress_requests = r->limits.egress.requests.v,
+                          .egress_bytes = r->limits.egress.bytes.v,
                           .timeout_ms = r->timeout.v,
                           .limits = (enum task_limits)r->limits.hold.v,
                           .retries = (unsigned)r->retries.v};

@@ -267,6 +267,7 @@ void world_forward(struct world *w, uint64_t xid, struct request r)
                              .slot = r.slot,
                              .slot_at = r.slot_at,
                              .body = r.body,
+                             .metered = r.metered,
                              .swaps = r.swaps,
                              .answer_id = r.answer_id};
     f.request = (struct wire_request){.scheme = SPAN("http"),

@@ -77,7 +77,7 @@ struct request {
     enum slot_kind slot;
     uint32_t slot_at;
     uint32_t upstream;
-    bool once, upgrade;
+    bool once, upgrade, metered;
     enum wire_release release;
     enum wire_body body;
     struct span data; /* inline */

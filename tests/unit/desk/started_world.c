@@ -86,13 +86,16 @@ int group_setup(void **state)
              run_file(db, "gates/schema_12.sql") || run_file(db, "runs/schema_11.sql") ||
              run_file(db, "askers/schema_13.sql") || run_file(db, "tell/schema_14.sql") ||
              sqlite3_exec(db,
-                          "INSERT INTO sandbox VALUES ('box','box','uid 0','default','started',4,NULL,'{}',1,1),"
+                          "INSERT INTO "
+                          "sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms,"
+                          "changed_ms) VALUES ('box','box','uid 0','default','started',4,NULL,'{}',1,1),"
                           "('ci','ci','uid 0','default','token',1,NULL,'{}',1,1),"
                           "('old','old','uid 0','default','ended',7,NULL,'{}',1,1),"
                           "('abox','abox','key one','acme','started',1,NULL,'{}',1,1);"
                           "INSERT INTO token VALUES ('key','','one','acme',zeroblob(32),'',1),"
                           "('access','abox','one','acme',randomblob(32),'{\"template\":\"base\"}',1)",
-                          NULL, NULL, NULL) != SQLITE_OK;
+                          NULL, NULL, NULL) != SQLITE_OK ||
+             run_file(db, "egress/schema_15.sql");
     (void)sqlite3_close(db);
     desk.store = desk_store_new(db_path);
     desk.ledger = desk.parent = desk.warden = (struct chan *)&desk;
@@ -222,9 +225,11 @@ static void run_on(const char *sql)
 void row_of(struct span name)
 {
     char sql[256];
-    (void)snprintf(sql, sizeof(sql),
-                   "INSERT INTO sandbox VALUES ('%.*s','x','uid 0','default','started',1,NULL,'{}',1,1)",
-                   SPAN_FMT(name));
+    (void)snprintf(
+        sql, sizeof(sql),
+        "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms,changed_ms) "
+        "VALUES ('%.*s','x','uid 0','default','started',1,NULL,'{}',1,1)",
+        SPAN_FMT(name));
     run_on(sql);
 }
 

@@ -127,6 +127,46 @@ static void an_image_is_what_its_name_meant(void **state)
     dynbuf_free(&found);
 }
 
+/* How much it may send goes with it, and where nothing is asked for it is as the configuration says. */
+static void its_egress_goes_with_it(void **state)
+{
+    static const struct {
+        const char *asked;
+        uint64_t requests, bytes;
+    } row[] = {{"", 50, 0},
+               {",\"egress\":{\"bytes\":4096}", 50, 4096},
+               {",\"egress\":{\"requests\":7,\"bytes\":1048576}", 7, 1048576}};
+    static const char *const wrong[] = {"{\"requests\":0}", "{\"bytes\":1023}", "{\"hosts\":1}", "{\"bytes\":\"1\"}",
+                                        "7"};
+    struct wire_sandbox put;
+    struct wire_box b;
+    char body[160];
+    desk.egress_requests = 50;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        (void)snprintf(body, sizeof(body), "{\"name\":\"box\"%s}", row[i].asked);
+        assert_int_equal(control("POST /api/v1/sandboxes/start", body), 0);
+        answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
+        answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+        struct msg_in m = msg_in(dynbuf_span(&sent));
+        assert_int_equal(wire_get_sandbox(&m, &put), 0);
+        assert_true(put.egress[EGRESS_REQUESTS] == row[i].requests && put.egress[EGRESS_BYTES] == row[i].bytes);
+        assert_int_equal(put.egress_epoch, 0);
+        answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+        m = msg_in(dynbuf_span(&sent));
+        assert_int_equal(wire_get_box(&m, &b, false), 0);
+        assert_true(b.egress_requests == row[i].requests && b.egress_bytes == row[i].bytes);
+        answer(ASK_WARDEN, M_SB_STARTED, SPAN("\1\0\0\0\0\1"));
+        (void)snprintf(body, sizeof(body), "\"egress\":{\"requests\":%llu,", (unsigned long long)row[i].requests);
+        assert_true(x.status == 201 && says(body));
+    }
+    desk.egress_requests = 0;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        (void)snprintf(body, sizeof(body), "{\"name\":\"box\",\"egress\":%s}", wrong[i]);
+        (void)control("POST /api/v1/sandboxes/start", body);
+        assert_int_equal(x.status, 400);
+    }
+}
+
 /* Its lane is a label, which policies name, and so it stays when it goes on; a fork has one if it is given one. */
 static void a_lane_is_a_label_of_it(void **state)
 {
@@ -501,6 +541,7 @@ int main(void)
         cmocka_unit_test(a_command_that_nobody_can_follow_does_not_begin),
         cmocka_unit_test(a_start_is_of_the_generation_that_the_ledger_gave),
         cmocka_unit_test(an_image_is_what_its_name_meant),
+        cmocka_unit_test(its_egress_goes_with_it),
         cmocka_unit_test(a_lane_is_a_label_of_it),
         cmocka_unit_test(two_starts_of_a_name_at_once_are_one),
         cmocka_unit_test(a_start_that_fails_at_any_step_is_said),

@@ -38,7 +38,8 @@ static int setup(void **state)
     broker_key_digest(SPAN("csb_one"), &key);
     digest_of(SPAN("csb_one"), &plain);
     put(db,
-        "INSERT INTO sandbox VALUES ('m-" TALK "','c-" TALK "','broker','acme','token',3,?1,'{}',1,1),"
+        "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms,changed_ms) "
+        "VALUES ('m-" TALK "','c-" TALK "','broker','acme','token',3,?1,'{}',1,1),"
         "('c-" TALK "','c-" TALK "','broker','acme','started',2,NULL,'{}',1,1)",
         &lane);
     put(db, "INSERT INTO token VALUES ('key','','talks','acme',?1,'{\"scopes\":[\"chat\",\"read\"]}',1)", &key);

@@ -164,6 +164,36 @@ static void sandboxes_that_wait_are_read(void **state)
     }
 }
 
+static void egress_is_of_each_and_of_tenants(void **state)
+{
+    struct err e;
+    struct config *c =
+        load("version: 1\negress: { bytes: 100MiB, requests: 1000, tenants: [{ tenant: acme, bytes: 1GiB, "
+             "per: 24h }, { tenant: b, requests: 5, per: 1m }] }\n",
+             &e);
+    assert_non_null(c);
+    assert_true(c->egress[EGRESS_REQUESTS] == 1000 && c->egress[EGRESS_BYTES] == 100 * 1048576);
+    assert_string_equal(c->egress_tenants, "acme 0 1073741824 86400000\nb 5 0 60000\n");
+    config_free(&c);
+    c = load("version: 1\n", &e);
+    assert_true(c != NULL && c->egress[EGRESS_REQUESTS] == 0 && c->egress[EGRESS_BYTES] == 0 &&
+                c->egress_tenants[0] == '\0');
+    config_free(&c);
+    static const char *const bad[] = {
+        "{ bytes: 1 }",
+        "{ requests: 0 }",
+        "{ tenants: [{ tenant: a, per: 1h }] }",
+        "{ tenants: [{ tenant: a, bytes: 1MiB }] }",
+        "{ tenants: [{ tenant: \"a b\", bytes: 1MiB, per: 1h }] }",
+        "{ tenants: [{ tenant: a, bytes: 1MiB, per: 1h }, { tenant: a, requests: 1, per: 1h }] }"};
+    char text[300];
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        (void)snprintf(text, sizeof(text), "version: 1\negress: %s\n", bad[i]);
+        assert_null(load(text, &e));
+        assert_non_null(strstr(e.text, "c.yaml:2:"));
+    }
+}
+
 static void kinds_of_tasks_are_read_with_their_schemas(void **state)
 {
     static const struct {
@@ -189,7 +219,7 @@ static void kinds_of_tasks_are_read_with_their_schemas(void **state)
     };
     struct wire_task t;
     struct err e;
-    put("t.yaml", TASK "limits: { memory: 64MiB, hold: strict }\nimage: debian\n");
+    put("t.yaml", TASK "limits: { memory: 64MiB, hold: strict, egress: { requests: 9 } }\nimage: debian\n");
     put("any.json", "{\"type\":\"integer\"}");
     struct config *c = load("version: 1\ntasks: t.yaml\n", &e);
     if (c == NULL)
@@ -197,7 +227,8 @@ static void kinds_of_tasks_are_read_with_their_schemas(void **state)
     assert_int_equal(c->ntasks, 1);
     struct msg_in m = msg_in(dynbuf_span(&c->task[0]));
     assert_int_equal(wire_get_task(&m, &t), 0);
-    assert_true(span_eq(t.kind, SPAN("count")) && span_eq(t.image, SPAN("debian")) && t.limits == TASK_STRICT);
+    assert_true(span_eq(t.kind, SPAN("count")) && span_eq(t.image, SPAN("debian")) && t.limits == TASK_STRICT &&
+                t.egress_requests == 9 && t.egress_bytes == 0);
     assert_true(t.nwords == 2 && span_eq(t.word[1], SPAN("-w")) && t.timeout_ms == 30000 && t.memory == 64 << 20);
     assert_true(span_eq(t.input, SPAN("{\"type\":\"integer\"}")) && span_eq(t.output, t.input));
     config_free(&c);
@@ -557,6 +588,7 @@ int main(void)
         cmocka_unit_test(values_are_taken),
 
         cmocka_unit_test(sandboxes_that_wait_are_read),
+        cmocka_unit_test(egress_is_of_each_and_of_tenants),
         cmocka_unit_test(kinds_of_tasks_are_read_with_their_schemas),
         cmocka_unit_test(a_kind_of_task_is_everybodys_or_some_tenants_own),
         cmocka_unit_test(conversations_have_a_way_to_their_models),

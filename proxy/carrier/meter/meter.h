@@ -1,0 +1,29 @@
+/* Bytes of an exchange whose sandbox may only have so many: the judge gives it some at a time, and when it says that
+ * there are no more, it ends. Counted as for the record: the request's head and body as they are written, the
+ * answer's body as it is read. A head that has to leave leaves whole: by so much a limit may be passed. */
+#ifndef CARRIER_METER_H
+#define CARRIER_METER_H
+
+#include "proxy/walk.h"
+#include "common/span.h"
+
+struct exchange;
+struct meter {
+    bool on, asked;
+    bool events;   /* the answer is a stream of events, so that its client can be told why it ends */
+    int64_t left;  /* below 0: by the last head */
+    char code[32]; /* why there is no more; empty: there may be */
+};
+
+void meter_begin(struct exchange *x);
+/* How many of n bytes may pass now. */
+size_t meter_room(const struct exchange *x, size_t n);
+void meter_pass(struct exchange *x, uint64_t n);
+/* Something is to pass, and nothing may: it is asked for. NEXT: something may; FAIL: nothing will. */
+enum walk_next meter_wait(struct exchange *x) MUSTCHECK;
+/* Of an answer whose length is known, all of it is asked for before any of it goes on. As meter_wait. */
+enum walk_next meter_whole(struct exchange *x) MUSTCHECK;
+/* M_EGRESS_GIVE */
+void meter_given(struct exchange *x, struct span payload);
+
+#endif

@@ -1,0 +1,15 @@
+-- What version 15 of the store has more than version 14 (tell/schema_14.sql); see there.
+
+-- How much a started sandbox may send and be sent; 0: no limit. egress_epoch: the generation from which on it is counted.
+ALTER TABLE sandbox ADD COLUMN egress_requests INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandbox ADD COLUMN egress_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandbox ADD COLUMN egress_epoch INTEGER NOT NULL DEFAULT 0;
+-- How much of that is used, or may be before this is written again; and all of a tenant's together.
+CREATE TABLE egress (
+    whose    INTEGER NOT NULL,         -- enum egress_whose (proxy/egress/egress.h)
+    name     TEXT NOT NULL,
+    epoch    INTEGER NOT NULL,         -- as of its sandbox; of a tenant Unix ms, since when it is counted
+    requests INTEGER NOT NULL,
+    bytes    INTEGER NOT NULL,
+    PRIMARY KEY (whose, name)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,249 @@
+/* Egress: what a sandbox and its tenant may still send is taken from before anything leaves, and is on disk by then.
+ */
+#include "proxy/judge/accounts/egress.h"
+#include "tests/play/judge/play.h"
+
+#define READS "allow read GET / rule=reads\nallow write POST / rule=writes\n"
+
+enum { MIB = 1024 * 1024 };
+
+static void sandbox(struct play *p, const char *tenant, uint64_t requests, uint64_t bytes, uint64_t epoch)
+{
+    struct wire_sandbox s = {.name = SPAN("sb"),
+                             .session = SPAN("ses"),
+                             .kind = SPAN("started"),
+                             .tenant = span_str(tenant),
+                             .generation = epoch,
+                             .egress = {requests, bytes},
+                             .egress_epoch = epoch};
+    struct dynbuf *b = from(p);
+    wire_put_sandbox(b, &s);
+    msg_put_u8(b, false);
+    assert_int_equal(give(p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+}
+
+/* The front was of the sandbox that had that name before. */
+static void again(struct play *p)
+{
+    while (p->first < p->n && p->out[p->first].type == M_FRONT_OVER)
+        expect(p, ROLE_PARENT, M_FRONT_OVER, 0);
+    play_gone(p, ROLE_FRONT, FRONT);
+    play_peer(p, ROLE_FRONT, FRONT, "sb");
+}
+
+static void begin(struct play *p, uint64_t requests, uint64_t bytes)
+{
+    play_all(p, READS);
+    sandbox(p, "acme", requests, bytes, 1);
+    again(p);
+}
+
+/* What the ledger is to write down; its number. */
+static uint64_t expect_put(struct play *p, uint64_t requests, uint64_t bytes)
+{
+    struct wire_egress e;
+    struct msg_in m = expect(p, ROLE_LEDGER, M_EGRESS_PUT, p->j ? p->out[p->first].id : 0);
+    assert_int_equal(wire_get_egress(&m, &e), 0);
+    assert_int_equal(msg_end(&m), 0);
+    assert_int_equal(e.used[EGRESS_REQUESTS], requests);
+    assert_int_equal(e.used[EGRESS_BYTES], bytes);
+    return p->got.id;
+}
+
+static void kept(struct play *p, uint64_t question, bool ok)
+{
+    give_bool(p, ROLE_LEDGER, M_EGRESS_KEPT, question, ok);
+}
+
+static uint64_t expect_give(struct play *p, uint64_t xid, const char *code)
+{
+    struct msg_in m = expect(p, ROLE_CARRIER, M_EGRESS_GIVE, xid);
+    uint64_t n = msg_get_u64(&m);
+    assert_true(span_eq(msg_get_span(&m, 64), span_str(code)));
+    assert_int_equal(msg_end(&m), 0);
+    return n;
+}
+
+static void more(struct play *p, uint64_t xid, uint64_t want)
+{
+    msg_put_u64(from(p), want);
+    assert_int_equal(give(p, ROLE_CARRIER, 0, M_EGRESS_ASK, xid, -1), 0);
+}
+
+static void result(struct play *p, uint64_t xid, uint64_t out, uint64_t in, const char *code)
+{
+    struct dynbuf *b = from(p);
+    msg_put_u8(b, code[0] ? OUTCOME_NOT_SENT : OUTCOME_ANSWERED);
+    msg_put_u16(b, code[0] ? 0 : 200);
+    msg_put_u64(b, out);
+    msg_put_u64(b, in);
+    msg_put_u8(b, code[0] == '\0');
+    msg_put_span(b, span_str(code));
+    msg_put_span(b, SPAN("why"));
+    msg_put_span(b, SPAN_NONE);
+    assert_int_equal(give(p, ROLE_CARRIER, 0, M_RESULT, xid, -1), 0);
+}
+
+static void forwarded(struct play *p, uint64_t xid, bool first)
+{
+    if (first)
+        expect(p, ROLE_CARRIER, M_UPSTREAM, 0);
+    assert_true(expect_forward(p, xid, NULL).metered);
+}
+
+static void nothing_passes_before_it_is_on_disk(void **state)
+{
+    struct play p;
+    begin(&p, 3, 0);
+    give_request(&p, XID(1), GET("/a"));
+    forwarded(&p, XID(1), true);
+    uint64_t q = expect_put(&p, 1, EGRESS_PART_MAX + EGRESS_AHEAD); /* a limit of 3 leaves nothing ahead */
+    expect_nothing(&p);
+    kept(&p, q, true);
+    assert_int_equal(expect_give(&p, XID(1), ""), EGRESS_PART_MAX);
+    give_request(&p, XID(2), GET("/b"));
+    forwarded(&p, XID(2), false);
+    q = expect_put(&p, 2, 2 * EGRESS_PART_MAX + EGRESS_AHEAD);
+    expect_nothing(&p);
+    kept(&p, q, false);
+    assert_int_equal(expect_give(&p, XID(2), "store-unavailable"), 0);
+    result(&p, XID(2), 0, 0, "store-unavailable");
+    expect_reply(&p, XID(2), 503, "store-unavailable");
+    expect_outcome(&p, XID(2), false);
+    result(&p, XID(1), 300, 700, "");
+    expect_outcome(&p, XID(1), false);
+    play_time(&p, EGRESS_SETTLE_MS + 1); /* and as it is, once nothing is under way */
+    kept(&p, expect_put(&p, 2, 1000), true);
+    play_close(&p);
+}
+
+static void at_once_as_one_after_the_other(void **state)
+{
+    struct play p;
+    begin(&p, 2, 0);
+    give_request(&p, XID(1), GET("/a"));
+    forwarded(&p, XID(1), true);
+    uint64_t q = expect_put(&p, 1, EGRESS_PART_MAX + EGRESS_AHEAD);
+    give_request(&p, XID(2), GET("/b"));
+    forwarded(&p, XID(2), false);
+    give_request(&p, XID(3), GET("/c")); /* while both wait */
+    expect_reply(&p, XID(3), 403, "egress-limit");
+    expect_audit(&p, XID(3), "allow", "egress-limit");
+    kept(&p, q, true);
+    assert_int_equal(expect_give(&p, XID(1), ""), EGRESS_PART_MAX);
+    q = expect_put(&p, 2, 2 * EGRESS_PART_MAX + EGRESS_AHEAD);
+    kept(&p, q, true);
+    assert_int_equal(expect_give(&p, XID(2), ""), EGRESS_PART_MAX);
+    result(&p, XID(1), 1, 1, "");
+    expect_outcome(&p, XID(1), false);
+    result(&p, XID(2), 1, 1, "");
+    expect_outcome(&p, XID(2), false);
+    give_request(&p, XID(4), GET("/d"));
+    expect_reply(&p, XID(4), 403, "this sandbox may use 2 requests of egress");
+    expect_audit(&p, XID(4), "allow", "egress-limit");
+    play_time(&p, EGRESS_SETTLE_MS + 1);
+    kept(&p, expect_put(&p, 2, 4), true);
+    play_close(&p);
+}
+
+static void bytes_are_given_as_long_as_there_are_any(void **state)
+{
+    struct play p;
+    begin(&p, 0, MIB);
+    give_request(&p, XID(1), GET("/a"));
+    forwarded(&p, XID(1), true);
+    kept(&p, expect_put(&p, 1 + 16, MIB / 8 + MIB / 16), true);
+    assert_int_equal(expect_give(&p, XID(1), ""), MIB / 8);
+    more(&p, XID(1), 2 * MIB);
+    kept(&p, expect_put(&p, 1 + 16, MIB), true);
+    assert_int_equal(expect_give(&p, XID(1), ""), MIB - MIB / 8);
+    more(&p, XID(1), 0);
+    assert_int_equal(expect_give(&p, XID(1), "egress-limit"), 0);
+    give_request(&p, XID(2), GET("/b")); /* what is under way counts */
+    expect_reply(&p, XID(2), 403, "this sandbox may use 1 MiB of egress");
+    expect_audit(&p, XID(2), "allow", "egress-limit");
+    result(&p, XID(1), 100, 0, "egress-limit");
+    expect_reply(&p, XID(1), 403, "egress-limit");
+    expect_outcome(&p, XID(1), false);
+    give_request(&p, XID(3), POST("/c", "x")); /* and what was not used is given back */
+    give_bool(&p, ROLE_LEDGER, M_INTENT_OK, (expect(&p, ROLE_LEDGER, M_INTENT, XID(3)), XID(3)), true);
+    forwarded(&p, XID(3), false);
+    assert_true(expect_give(&p, XID(3), "") > MIB / 16);
+    result(&p, XID(3), 50, 50, "");
+    expect_outcome(&p, XID(3), false);
+    play_time(&p, EGRESS_SETTLE_MS + 1);
+    kept(&p, expect_put(&p, 2, 200), true);
+    play_close(&p);
+}
+
+static void it_goes_on_where_the_ledger_says(void **state)
+{
+    struct play p;
+    const struct wire_egress was = {.whose = EGRESS_SANDBOX, .name = SPAN("sb"), .epoch = 4, .used = {2, 500}};
+    play_all(&p, READS);
+    wire_put_egress(from(&p), &was);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_EGRESS, 0, -1), 0);
+    sandbox(&p, "acme", 2, 0, 4);
+    again(&p);
+    give_request(&p, XID(1), GET("/a"));
+    expect_reply(&p, XID(1), 403, "egress-limit");
+    expect_audit(&p, XID(1), "allow", "egress-limit");
+    sandbox(&p, "acme", 2, 0, 5); /* started anew */
+    again(&p);
+    give_request(&p, XID(2), GET("/a"));
+    forwarded(&p, XID(2), true);
+    kept(&p, expect_put(&p, 1, EGRESS_PART_MAX + EGRESS_AHEAD), true);
+    expect_give(&p, XID(2), "");
+    result(&p, XID(2), 1, 1, "");
+    expect_outcome(&p, XID(2), false);
+    play_time(&p, EGRESS_SETTLE_MS + 1);
+    expect_put(&p, 1, 2);
+    play_close(&p);
+}
+
+static void a_tenants_is_counted_anew_after_its_time(void **state)
+{
+    struct play p;
+    play_open(&p);
+    play_close(&p);
+    begin(&p, 0, 0);
+    assert_int_equal(judge_config(p.j, SPAN("egress_tenants"), SPAN("acme 1 0\n")), JUDGE_CONFIG_BAD);
+    assert_int_equal(judge_config(p.j, SPAN("egress_tenants"), SPAN("other 1 0 1\nacme 1 0 60000\n")),
+                     JUDGE_CONFIG_OK);
+    sandbox(&p, "acme", 0, 0, 1);
+    play_gone(&p, ROLE_FRONT, FRONT);
+    play_peer(&p, ROLE_FRONT, FRONT, "sb");
+    give_request(&p, XID(1), GET("/a"));
+    forwarded(&p, XID(1), true);
+    kept(&p, expect_put(&p, 1, EGRESS_PART_MAX + EGRESS_AHEAD), true);
+    expect_give(&p, XID(1), "");
+    result(&p, XID(1), 1, 1, "");
+    expect_outcome(&p, XID(1), false);
+    give_request(&p, XID(2), GET("/a"));
+    expect_reply(&p, XID(2), 429, "all sandboxes of its tenant together may use 1 requests");
+    expect_audit(&p, XID(2), "allow", "egress-limit");
+    play_time(&p, 60000);
+    kept(&p, expect_put(&p, 1, 2), true);
+    give_request(&p, XID(3), GET("/a"));
+    forwarded(&p, XID(3), false);
+    kept(&p, expect_put(&p, 1, EGRESS_PART_MAX + EGRESS_AHEAD), true);
+    expect_give(&p, XID(3), "");
+    play_gone(&p, ROLE_CARRIER, 0); /* of what it had in hand nobody knows what it was: it stays counted */
+    expect_reply(&p, XID(3), 503, "gateway-restarting");
+    expect_outcome(&p, XID(3), false);
+    play_time(&p, EGRESS_SETTLE_MS + 1);
+    expect_put(&p, 1, EGRESS_PART_MAX);
+    play_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_passes_before_it_is_on_disk),
+        cmocka_unit_test(at_once_as_one_after_the_other),
+        cmocka_unit_test(bytes_are_given_as_long_as_there_are_any),
+        cmocka_unit_test(it_goes_on_where_the_ledger_says),
+        cmocka_unit_test(a_tenants_is_counted_anew_after_its_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
