@@ -5,7 +5,7 @@
 // Always: axe finds nothing serious and nothing scrolls sideways, on the list and on a ticket, at 320 and
 // 1280 px, light and dark; screenshots go to --shots. --approve decides one ticket with the page's own button.
 // --pages: JSON, [[name, path, selector, [words that must be there]], ...], looked at instead of those two.
-// --sample: the desk is desk_parent.py's, whose tickets are known (E11-E18, E24, E35). Prints `ok ID page` for
+// --sample: the desk is desk_parent.py's, whose tickets are known (E11-E18, E24, E35). Prints `ok ID browser` for
 // each id of attacks that it covered; exits 1 on the first failure.
 import { createRequire } from "node:module";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -30,7 +30,7 @@ function check(good, what) {
   if (!good) throw new Error(`not so: ${what}`);
 }
 function covered(...ids) {
-  for (const id of ids) console.log(`ok ${id} page`);
+  for (const id of ids) console.log(`ok ${id} browser`);
 }
 
 // Nothing may open a dialog, log an error or ask another place for anything.

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { args, axe, check, chromium, flags, guard, layout, opened, origin, shots } from "./page.mjs";
 
 const people = new Map(), strangers = [];
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags });
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", handleSIGTERM: false, args: flags });
 
 async function person(name) {
   if (!people.has(name)) {

@@ -27,7 +27,7 @@ def shots(lab, name):
     return os.path.join(os.environ["SHOTS"], name) if os.environ.get("SHOTS") else lab.dir / "shots"
 
 
-@test("E14 page", "E16 page", "E17 page")
+@test("E14 browser", "E15 browser", "E16 browser", "E17 browser")
 def the_page_alone_with_hostile_tickets(lab):
     desk = pathlib.Path(program()).resolve().parent.parent / "libexec/countersign/countersign-desk"
     done = lab.run([sys.executable, HERE / "run.py", "--desk", desk, "--modules", MODULES, "--shots", shots(lab, "sample")],
@@ -35,14 +35,14 @@ def the_page_alone_with_hostile_tickets(lab):
     assert done.rc == 0 and b"browser: all well" in done.out, done.text()
 
 
-@test("E12 page", "E15 page", "E27 page", "E34 page")
+@test("E12 server", "E15 server", "E27 server", "E34 server")
 def the_desks_server_alone(lab):
     desk = pathlib.Path(program()).resolve().parent.parent / "libexec/countersign/countersign-desk"
     done = lab.run([sys.executable, HERE / "server.py", "--desk", desk], env={"PATH": os.environ["PATH"]}, timeout=WHOLE)
     assert done.rc == 0, done.text()
 
 
-@test("E1 page", "D21 page")
+@test("E1 browser", "D21 browser")
 def a_person_approves_on_the_page_and_the_write_passes(lab):
     up = lab.upstream()
     secret = lab.canary(secrets.token_urlsafe(40))

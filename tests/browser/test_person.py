@@ -196,7 +196,7 @@ def a_report_that_nobody_waits_for(browse, agent, up):
     browse("alice", "shoot", path="/history", name="history")
 
 
-@test("E1 person", "E3 person", "E26 person", "E30 person", "E36 person")
+@test("E1 browser", "E3 browser", "E26 browser", "E30 browser", "E36 browser")
 def all_that_people_decide(lab):
     lab.leaves("approved")  # the agent does not come again for most of the thirty
     up, git = lab.upstream(), lab.git_server()

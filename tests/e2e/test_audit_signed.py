@@ -31,7 +31,7 @@ def verify(gw, *words):
     return done.rc, done.text()
 
 
-@test("E43 files")
+@test("E43 files", "E32 files")
 def a_column_that_is_not_what_its_text_says_is_named(lab):
     gw = setup(lab)
     rc, said = verify(gw)

@@ -3,6 +3,7 @@
 import json
 import re
 import secrets
+import sqlite3
 
 from gateway import Gateway, Page, simple_policy
 from harness import PATIENCE, main, test
@@ -117,6 +118,26 @@ def a_ticket_nobody_decides_expires_and_denies(lab):
     assert gw.cli("approvals", "approve", ticket).rc != 0
     done = lab.run(command, env=env, rc=0)
     assert b"HTTP/1.1 200" not in done.out and up.effects() == {}
+
+
+@test("E28 clock")
+def a_clock_that_jumps_lengthens_no_life(lab):
+    """The deadline is kept by two clocks. A jump back of the one is the same as its deadline a day later: the other ends it."""
+    lab.leaves("pending")
+    up, secret, gw = setup(lab, within="4s", hold="inline_wait: 0s, expires: 10m")
+    day = 24 * 3600 * 1000
+    for n, column in enumerate(("expires_ms", "expires_boot_ms")):
+        command, env = curl(gw, up, f"/things{n}", "-X", "POST", "--data-binary", "a=1")
+        lab.run(command, env=env, rc=0)
+        ticket = gw.pending()["id"]
+        store = sqlite3.connect(gw.state / "store/ledger.db", timeout=PATIENCE)
+        assert store.execute(f"UPDATE ticket SET {column}={column}+{day} WHERE id=?", (ticket,)).rowcount == 1
+        store.commit()
+        store.close()
+        lab.wait_for("its end by the other clock", lambda: not gw.tickets())
+        assert gw.show(ticket)["state"] == "expired" and gw.cli("approvals", "approve", ticket).rc != 0
+        lab.run(command, env=env, rc=0)
+    assert up.effects() == {}
 
 
 @test("E7 connect")

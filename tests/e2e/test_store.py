@@ -108,7 +108,7 @@ def lock(world):
     return lambda: (release.set(), thread.join(20))
 
 
-@test("F11 connect")
+@test("F11 connect", "E32 full")
 def on_a_full_disk_every_request_is_refused_in_words(lab):
     w = World(lab, disk="3m")
     assert w.works()
@@ -152,7 +152,7 @@ def what_was_sent_when_the_disk_filled_is_written_down_later(lab):
     assert w.gw.cli("audit", "verify").rc == 0
 
 
-@test("F12 connect")
+@test("F12 connect", "E32 locked")
 def while_another_process_locks_the_database_every_request_is_refused(lab):
     w = World(lab)
     assert w.works()

@@ -45,7 +45,7 @@ def ended(lab, gw, ticket):
     return lab.wait_for("its end", lambda: next((s for s in [status(lab, gw, ticket)] if s["state"] in ENDED), None))
 
 
-@test("E30 later")
+@test("E30 asked-later")
 def what_nobody_waits_for_is_sent_once_it_is_approved(lab):
     lab.leaves("pending")
     up, gw = setup(lab)
@@ -70,7 +70,7 @@ def what_nobody_waits_for_is_sent_once_it_is_approved(lab):
     assert len(sent) == 1 and sent[0]["later"] is True, sent
 
 
-@test("E30 later")
+@test("E30 asked-later")
 def a_denial_is_told_where_it_is_asked_for(lab):
     up, gw = setup(lab)
     ticket = begin(lab, gw, up)
@@ -82,7 +82,7 @@ def a_denial_is_told_where_it_is_asked_for(lab):
     assert up.effects() == {}
 
 
-@test("E30 later")
+@test("E30 asked-later")
 def who_would_wait_a_little_gets_the_answer_if_it_comes_by_then(lab):
     up, gw = setup(lab)
     told, env = command(gw, up, "/things", "-H", "Prefer: wait=60, respond-async", "--data-binary", "a=1")
@@ -105,7 +105,7 @@ def what_is_too_long_to_be_kept_is_not_taken_to_its_end(lab):
     up.release("rest")
 
 
-@test("E6 later", "E30 restart")
+@test("E6 asked-later", "E30 restart")
 def it_outlives_a_restart_and_waits_for_a_thaw(lab):
     up, gw = setup(lab)
     ticket = begin(lab, gw, up)
@@ -121,7 +121,7 @@ def it_outlives_a_restart_and_waits_for_a_thaw(lab):
     assert ask(lab, gw, f"{INSIDE}{ticket}/answer")[0] == 200
 
 
-@test("E5 later")
+@test("E5 asked-later")
 def the_policy_of_the_moment_it_is_sent_wins(lab):
     up, gw = setup(lab)
     ticket = begin(lab, gw, up)

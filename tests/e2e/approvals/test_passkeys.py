@@ -103,7 +103,7 @@ def a_yes_needs_a_passkey_over_that_very_request(lab):
     second.wait()
 
 
-@test("E26 taken over")
+@test("E26 taken-over")
 def a_desk_that_says_yes_by_itself_gets_no_credential(lab):
     """Whatever it writes of a vote in the store: the keeper asks for what the passkey signed."""
     up, gw = setup(lab)

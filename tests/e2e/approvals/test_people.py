@@ -113,7 +113,7 @@ def a_password_signs_in_and_whoever_was_signed_in_before_is_out(lab):
     assert gw.cli_json("operator", "list")["operators"] == []
 
 
-@test("E26 brute force")
+@test("E26 brute-force")
 def a_wrong_password_is_tried_a_few_times_only(lab):
     up, gw = setup(lab, "by: leads")
     added(gw, "alice")
