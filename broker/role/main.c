@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker/mcp/table/table.h"
 #include "broker/models/route/table.h"
 #include "broker/serve/serve.h"
 #include "broker/store/sqlite/sqlite.h"
@@ -21,7 +22,7 @@
 enum { TEXT = 1024, OPEN_TRIES = 100, OPEN_PAUSE_MS = 50 };
 
 struct start {
-    char dir[TEXT], db[TEXT], models[TEXT], proxy[128], boot[64];
+    char dir[TEXT], db[TEXT], models[TEXT], tools[TEXT], proxy[128], boot[64];
     uint64_t worker, workers, owner;
     struct work work;
     struct serve serve;
@@ -36,11 +37,9 @@ static void setting(void *arg, struct span key, struct span value)
         const char *key;
         char *to;
         size_t room;
-    } texts[] = {{"broker_dir", s->dir, sizeof(s->dir)},
-                 {"broker_db", s->db, sizeof(s->db)},
-                 {"models", s->models, sizeof(s->models)},
-                 {"boot", s->boot, sizeof(s->boot)},
-                 {"proxy", s->proxy, sizeof(s->proxy)}};
+    } texts[] = {{"broker_dir", s->dir, sizeof(s->dir)},   {"broker_db", s->db, sizeof(s->db)},
+                 {"models", s->models, sizeof(s->models)}, {"tools", s->tools, sizeof(s->tools)},
+                 {"boot", s->boot, sizeof(s->boot)},       {"proxy", s->proxy, sizeof(s->proxy)}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (span_eq(key, span_str(texts[i].key)) &&
             snprintf(texts[i].to, texts[i].room, "%.*s", SPAN_FMT(value)) >= (int)texts[i].room)
@@ -149,6 +148,22 @@ static void read_models(struct start *s)
     dynbuf_free(&text);
 }
 
+static void read_tools(struct start *s)
+{
+    struct dynbuf text;
+    struct err e;
+    if (s->tools[0] == '\0')
+        return;
+    dynbuf_init(&text, MCP_TABLE_TEXT_MAX);
+    arena_init(&s->work.tools_arena, MCP_TABLE_ARENA_MAX);
+    if (file_read(s->tools, &text) != 0)
+        log_die("the file of tools cannot be read: %s", s->tools);
+    struct span kept = arena_copy(&s->work.tools_arena, dynbuf_span(&text));
+    if (kept.p == NULL || mcp_table_read(s->tools, kept, &s->work.tools_arena, &s->work.tools, &e) != 0)
+        log_die("%s", kept.p == NULL ? "the file of tools is empty" : e.text);
+    dynbuf_free(&text);
+}
+
 /* Who serves makes it where there is none; the workers come to one that is there. While it is being made, or taken
  * over from one that was killed, it may be refused for a moment. */
 static struct bstore *open_store(const struct start *s)
@@ -201,6 +216,7 @@ int main(void)
     struct role *r = role_start("broker", s.loop, &ops, &s);
     umask(077);
     read_models(&s);
+    read_tools(&s);
     if (s.worker > 0) {
         port = proxy_port(&s);
         wall = (struct wall){

@@ -1,4 +1,5 @@
 /* A call is run: its arguments are read, its sandbox is there, and then it is the tool's. */
+#include "broker/work/servers.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 
@@ -19,10 +20,12 @@ static void boxed(struct task *t, uint64_t ord, unsigned status, struct span bod
         not_there(t, ord,
                   arena_printf(&t->step_arena, "the sandbox cannot be had, and nothing was run: %.*s",
                                SPAN_FMT(desk_words(t, status, body))));
-    else if (tool == NULL || args == NULL || args->type != JSON_OBJECT)
+    else if (args == NULL || args->type != JSON_OBJECT)
         not_there(t, ord, SPAN("the arguments are no JSON object"));
-    else
+    else if (tool != NULL)
         tool->run(t, ord, args);
+    else if (!servers_call(t, ord))
+        not_there(t, ord, SPAN("there is no tool of that name any more"));
 }
 
 static size_t commands(const struct task *t)
@@ -63,7 +66,7 @@ void run_abort(struct task *t, uint64_t ord)
     if (c->waits) {
         c->waits = false;
         not_there(t, ord, SPAN("it was cancelled before it was run"));
-    } else {
+    } else if (!servers_abort(t, ord)) {
         command_abort(t, ord);
     }
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broker/work/servers.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 #include "common/log.h"
@@ -27,6 +28,7 @@ static void release(void *arg)
     struct task *t = arg;
     struct work *w = t->w;
     think_end(t);
+    servers_free(t);
     for (size_t i = 0; i < t->calls; i++)
         tool_forget(&t->call[i]);
     desk_forget(t);
@@ -128,6 +130,7 @@ static void step_begin(struct task *t, uint64_t step)
 {
     uint64_t attempts;
     think_end(t);
+    servers_step(t);
     desk_forget(t);
     t->starts = NULL;
     t->starting = false;
@@ -259,8 +262,11 @@ static void act(struct task *t, const struct loop_action *a)
         task_tell(t, (struct loop_event){.heard = HEARD_REVOKED});
         break;
     case DO_BEGIN: step_begin(t, a->step); break;
-    case DO_THINK: think_begin(t); break;
-    case DO_NOT_THINK: think_end(t); break;
+    case DO_THINK: servers_think(t); break;
+    case DO_NOT_THINK:
+        servers_quiet(t);
+        think_end(t);
+        break;
     case DO_PLAN: plan(t, a->n); break;
     case DO_RUN: run_call(t, a->ord); break;
     case DO_ABORT: run_abort(t, a->ord); break;

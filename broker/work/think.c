@@ -3,13 +3,20 @@
 #include <stdlib.h>
 
 #include "broker/models/answer/answer.h"
+#include "broker/work/servers.h"
 #include "broker/work/tools.h"
 #include "broker/work/wire.h"
 #include "common/http/http.h"
 #include "common/log.h"
 #include "common/net/loop.h"
 
-enum { OUTPUT_TOKENS = 32000, SYSTEM_TOKENS = 4096, DOWN_MS = 30 * 1000, URL_MAX = 1024 };
+enum {
+    TOOLS_MAX = 16 + MCP_SERVERS_MAX * MCP_TOOLS_MAX,
+    OUTPUT_TOKENS = 32000,
+    SYSTEM_TOKENS = 4096,
+    DOWN_MS = 30 * 1000,
+    URL_MAX = 1024
+};
 
 struct think {
     struct task *task;
@@ -94,14 +101,26 @@ static void delta(void *ctx, const struct answer_delta *d)
         show_delta(k->task, "reasoning.delta", d->piece, d->text);
 }
 
+/* Of those that the model was told, or an MCP server's. */
+static bool tool_known(struct task *t, struct span name, struct span *kept, enum call_class *class)
+{
+    const struct tool *tool = tool_of(name);
+    if (tool == NULL)
+        return servers_know(t, name, kept, class);
+    *kept = span_str(tool->name);
+    *class = tool->class;
+    return true;
+}
+
 /* What the model wants to be run, as it is written down. */
 static size_t take_calls(struct task *t, const struct answer_result *r, struct loop_asked *asked)
 {
     size_t n = r->ncalls <= TURN_CALLS_MAX ? r->ncalls : 0;
     for (size_t i = 0; i < n; i++) {
         const struct answer_call *c = &r->call[i];
-        const struct tool *tool = tool_of(c->block->name);
-        bool run = c->broken == NULL && tool != NULL;
+        struct span tool = SPAN_NONE;
+        enum call_class class = CALL_UNSAFE;
+        bool run = c->broken == NULL && tool_known(t, c->block->name, &tool, &class);
         struct span why =
             c->broken != NULL ? span_str(c->broken) : arena_printf(&t->step_arena, "there is no tool of that name");
         struct dynbuf b;
@@ -112,9 +131,9 @@ static size_t take_calls(struct task *t, const struct answer_result *r, struct l
         jsonw_kv(&w, "why", why);
         jsonw_end_object(&w);
         t->call[i] = (struct work_call){
-            .call = {.tool = run ? span_str(tool->name) : TOOL_BROKEN,
+            .call = {.tool = run ? tool : TOOL_BROKEN,
                      .args = run ? arena_copy(&t->step_arena, c->block->json) : arena_keep(&t->step_arena, &b),
-                     .class = run ? tool->class : CALL_READ}};
+                     .class = run ? class : CALL_READ}};
         dynbuf_free(&b);
         asked[i].class = t->call[i].call.class;
         agent_call_digest(t->call[i].call.tool, t->call[i].call.args, &asked[i].what);
@@ -249,13 +268,15 @@ static void send(struct task *t, uint64_t arg, unsigned status, struct span leas
 static int write_body(struct think *k, const struct prompt *p, uint64_t max_tokens)
 {
     static const struct model_privacy anybody = {.who = WHO_ALL};
-    struct model_tool tool[REQUEST_TOOLS_MAX / 16];
+    struct model_tool tool[TOOLS_MAX];
     struct err e;
+    size_t n = tools_for_model(tool, TOOLS_MAX);
+    n += servers_tools(k->task, tool + n, TOOLS_MAX - n);
     const struct model_request r = {.system = span_str(prompt_system),
                                     .message = p->message,
                                     .n = p->n,
                                     .tool = tool,
-                                    .ntools = tools_for_model(tool, REQUEST_TOOLS_MAX / 16),
+                                    .ntools = n,
                                     .max_tokens = max_tokens};
     dynbuf_init(&k->body, REQUEST_MAX);
     dynbuf_init(&k->error, FAULT_BODY_MAX);
@@ -269,9 +290,13 @@ static struct route_found route(struct task *t, const struct prompt *p)
 {
     static const struct model_privacy anybody = {.who = WHO_ALL};
     const struct budget *b = &t->agent.budget;
+    struct model_tool tool[TOOLS_MAX];
+    size_t n = servers_tools(t, tool, TOOLS_MAX), bytes = p->bytes;
+    for (size_t i = 0; i < n; i++)
+        bytes += tool[i].description.n + tool[i].schema.n;
     const struct route_ask ask = {.task = t->w->models.task[0].name,
                                   .privacy = &anybody,
-                                  .input = meter_guess(p->bytes) + SYSTEM_TOKENS,
+                                  .input = meter_guess(bytes) + SYSTEM_TOKENS,
                                   .output = OUTPUT_TOKENS,
                                   .limit = b->cost_micro ? b->cost_micro : UINT64_MAX,
                                   .spent = t->agent.used.cost_micro,

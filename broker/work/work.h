@@ -5,11 +5,13 @@
  *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
+ *   servers.c MCP servers, with more tools
  *   show.c    what readers see, written down in groups · cut.c what is too long */
 #ifndef BROKER_WORK_WORK_H
 #define BROKER_WORK_WORK_H
 
 #include "broker/loop/loop.h"
+#include "broker/mcp/table/table.h"
 #include "broker/models/route/route.h"
 #include "broker/store/store.h"
 #include "common/arena.h"
@@ -18,6 +20,7 @@
 
 struct attach;
 struct loop;
+struct servers;
 struct task;
 struct think;
 struct timer;
@@ -49,7 +52,8 @@ struct work {
     struct bstore *store;
     struct id id;
     struct route_table models;
-    struct arena models_arena;
+    struct mcp_table tools;
+    struct arena models_arena, tools_arena;
     uint64_t down[ROUTE_MODELS_MAX]; /* until when one is not to be asked, ms */
     struct tls_client *tls;          /* whom the gateway is, NULL: it has not said yet */
     char proxy[128];                 /* its host:port */
@@ -94,11 +98,10 @@ struct task {
     struct agent agent;
     struct loop_action todo[WORK_TODO_MAX];
     size_t at, ntodo;
-    bool pumping, over, fenced, given_back, box_up;
+    bool pumping, over, fenced, given_back, box_up, files_lost; /* the last: and the model has not been told */
     enum turn_end ending;
     char why[WORK_WHY_MAX + 1];     /* the last thing that went wrong, for the turn's end */
     char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
-    bool files_lost;                /* its sandbox is a new one, and the model has not been told */
     /* the step */
     uint64_t step;
     struct span answer; /* the model's message, as it is kept */
@@ -108,13 +111,13 @@ struct task {
     struct think *think;
     uint64_t tried; /* models that this step is not to ask again */
     unsigned all_tries;
+    struct servers *servers; /* servers.c; NULL: there are none */
     struct wish *wishes;
     struct wants *starts; /* lane.c: who waits for the sandbox */
     struct timer *start;
     bool starting;
-    size_t nwishes;
     struct task_lease lease[WORK_LEASES_MAX];
-    size_t nleases;
+    size_t nwishes, nleases;
     /* show.c */
     struct bstore_event event[BSTORE_EVENTS_MAX];
     size_t events, event_bytes;
@@ -176,25 +179,21 @@ struct prompt {
 int prompt_build(struct task *t, struct arena *a, struct prompt *out) MUSTCHECK;
 extern const char prompt_system[];
 
-/* --- think.c --- */
 void think_begin(struct task *t);
 void think_end(struct task *t);
 
-/* --- run.c --- */
+/* --- run.c; run_next: a command has ended, and one that waits may run --- */
 void run_call(struct task *t, uint64_t ord);
-/* A command has ended: one that waits may run. */
 void run_next(struct task *t);
 void run_abort(struct task *t, uint64_t ord);
 /* recall.c */
 void recall_ask(struct task *t, uint64_t ord);
 void recall_look(struct task *t, uint64_t ord);
 void recall_wait(struct task *t, uint64_t ord);
-/* --- show.c --- */
-/* An event; body is freed. */
+/* --- show.c: an event, whose body is freed; text that grows; all of it is written down: false, the task is over for
+ * this worker --- */
 void show(struct task *t, const char *type, struct dynbuf *body);
-/* Text that grows. */
 void show_delta(struct task *t, const char *type, uint64_t piece, struct span text);
-/* All of it is written down. False: the task is over for this worker. */
 bool show_flush(struct task *t) MUSTCHECK;
 void show_begin(struct dynbuf *b, struct jsonw *w);
 

@@ -260,6 +260,11 @@ static void say(struct chat *c, const struct api_event *ev, const struct json *e
     } else if (span_eq(ev->name, SPAN("sandbox.started")) && lost_files(e)) {
         end_line(c);
         printf("[its sandbox is a new one: what stood in the one before is gone]\n");
+    } else if (span_eq(ev->name, SPAN("tool.server")) && span_eq(member_text(e, "state"), SPAN("failed"))) {
+        end_line(c);
+        printf("[a server of tools failed] ");
+        print_text(member_text(e, "why"));
+        putchar('\n');
     } else if (span_eq(ev->name, SPAN("session_lost"))) {
         end_line(c);
         printf("[earlier events are not kept any more]\n");

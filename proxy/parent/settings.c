@@ -143,6 +143,7 @@ static void broker(struct settings *s, const struct parent *p, const struct chil
     path_below(s, "broker_dir", p->config, "broker");
     path_below(s, "broker_db", p->config, "broker/broker.db");
     text(s, "models", p->config->broker.models);
+    text(s, "tools", p->config->broker.tools);
 }
 
 void parent_give_tasks(const struct parent *p, struct child *desk)

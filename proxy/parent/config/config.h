@@ -56,7 +56,7 @@ struct config_master {
 
 /* Conversations; all zeros: there are none. */
 struct config_broker {
-    char address[CONFIG_ADDRESS], models[CONFIG_PATH], image[CONFIG_NAME];
+    char address[CONFIG_ADDRESS], models[CONFIG_PATH], tools[CONFIG_PATH], image[CONFIG_NAME];
     char lanes[CONFIG_DOCK_LANES]; /* as dock_lanes */
     uint64_t workers;
 };

@@ -11,6 +11,7 @@ static const struct key broker_keys[] = {
      .help = "loopback address:port where conversations are had"},
     {"store", KEY_TEXT, AT(row_broker, store), 0, .help = "sqlite:broker.db"},
     {"models", KEY_TEXT, AT(row_broker, models), KEY_NEEDED, .help = "the table of models, relative to this file"},
+    {"tools", KEY_TEXT, AT(row_broker, tools), 0, .help = "the file of MCP servers, relative to this file"},
     {"workers", KEY_COUNT, AT(row_broker, workers), 0, .lo = 1, .hi = WORKERS_MAX,
      .help = "processes that run turns, one at a time each"},
     {"image", KEY_TEXT, AT(row_broker, image), 0, .help = "what a conversation's sandbox is made of"},
@@ -52,6 +53,10 @@ void config_take_broker(struct loader *l, const struct row_broker *r, const char
     config_copy_path(l, to->models, CONFIG_PATH, file, &r->models);
     if (!l->failed && access(to->models, R_OK) != 0)
         load_problem(l, r->models.at, "C019", "models: %.200s cannot be read: %s", to->models, strerror(errno));
+    if (r->tools.at != NULL)
+        config_copy_path(l, to->tools, CONFIG_PATH, file, &r->tools);
+    if (r->tools.at != NULL && !l->failed && access(to->tools, R_OK) != 0)
+        load_problem(l, r->tools.at, "C019", "tools: %.200s cannot be read: %s", to->tools, strerror(errno));
     if (r->image.at != NULL)
         config_copy(l, to->image, sizeof(to->image), &r->image);
     config_take_lanes(l, &r->lanes, to->lanes);

@@ -66,7 +66,7 @@ tasks:
 class Broker:
     """also: what is in the policy beside the model and one upstream, by the part it goes to, and its secrets."""
 
-    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False, more="", also=None):
+    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False, more="", also=None, config=""):
         also = {"packs": "", "upstreams": "", "credentials": "", "rules": "", "secrets": {}, **(also or {})}
         self.lab, self.model, self.up = lab, Model(lab), lab.upstream()
         inject = 'header: x-api-key, format: "{}"' if protocol == "anthropic" else 'header: Authorization, format: "Bearer {}"'
@@ -78,7 +78,7 @@ class Broker:
         self.gw = Gateway(Nobodys(lab) if ordinary else lab, policy,
                           {"api": lab.canary("c" * 40).encode(), "model": lab.canary("m" * 40).encode(), **also["secrets"]},
                           config=f'broker: {{ http: "127.0.0.1:0", models: models.yaml, workers: {workers}'
-                                 + (", lanes: { default: web }" if lanes else "") + more + " }\n")
+                                 + (", lanes: { default: web }" if lanes else "") + more + " }\n" + config)
         self.find()
         self.key = self.gw.cli_json("key", "create", "reader", "--broker")["key"]
 

@@ -93,9 +93,8 @@ class Case:
         ticket = self.gw.pending()
         assert (ticket["sandbox"], ticket["host"]) == ("box", self.up.name) and not self.up.effects(), ticket
         self.gw.approve(ticket["id"])
-        self.lab.wait_for("the agent's end", lambda: agent.popen.poll() is not None)
         agent.told = True
-        assert agent.popen.returncode == 0 and LAST.encode() in agent.seen, agent.seen.decode()[-4000:]
+        assert agent.wait() == 0 and LAST.encode() in agent.seen, agent.seen.decode()[-4000:]
         self.proven()
 
     def proven(self):

@@ -212,9 +212,8 @@ def what_waits_is_shown_and_decided_where_the_person_talks(lab):
     ticket = broker.gw.pending()
     assert ticket["session"].startswith("c-") and ticket["host"] == broker.up.name, ticket
     broker.gw.approve(ticket["id"])
-    lab.wait_for("the end of the chat", lambda: chat.popen.poll() is not None)
     chat.told = True
-    assert chat.popen.returncode == 0 and b"It was sent." in chat.seen and b"[run_command]" in chat.seen, chat.seen
+    assert chat.wait() == 0 and b"It was sent." in chat.seen and b"[run_command]" in chat.seen, chat.seen
     assert broker.up.effects() == {"POST /ok": 1}, broker.up.effects()
     listed = broker.gw.cli("chat", "--list", rc=0).out.decode()
     assert ticket["session"][2:] in listed, listed
