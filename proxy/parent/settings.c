@@ -181,6 +181,20 @@ void parent_give_pool(const struct parent *p, struct child *warden)
     (void)chan_commit(warden->chan);
 }
 
+static void ledger(struct settings *s, struct parent *p)
+{
+    const struct config *conf = p->config;
+    path_below(s, "db", conf, "store/ledger.db");
+    path_below(s, "store_dir", conf, "store");
+    number(s, "expires_ms", conf->expires_ms);
+    number(s, "pending_max", conf->pending_max);
+    number(s, "new_state", p->new_state);
+    p->new_state = false;
+    number(s, "secrets_only", p->args.secrets_only);
+    page(s, p);
+    targets(s, conf);
+}
+
 void parent_configure(struct parent *p, struct child *c)
 {
     const struct config *conf = p->config;
@@ -189,17 +203,8 @@ void parent_configure(struct parent *p, struct child *c)
     text(&s, "boot", p->boot);
     text(&s, "log_form", conf->log_form == LOG_JSON ? "json" : conf->log_form == LOG_TEXT ? "text" : "auto");
     number(&s, "owner_uid", geteuid());
-    if (c->role == ROLE_LEDGER) {
-        path_below(&s, "db", conf, "store/ledger.db");
-        path_below(&s, "store_dir", conf, "store");
-        number(&s, "expires_ms", conf->expires_ms);
-        number(&s, "pending_max", conf->pending_max);
-        number(&s, "new_state", p->new_state);
-        p->new_state = false;
-        number(&s, "secrets_only", p->args.secrets_only);
-        page(&s, p);
-        targets(&s, conf);
-    }
+    if (c->role == ROLE_LEDGER)
+        ledger(&s, p);
     if (c->role == ROLE_JUDGE) {
         number(&s, "hold.inline_wait_ms", conf->inline_wait_ms);
         number(&s, "hold.expires_ms", conf->expires_ms);

@@ -32,7 +32,8 @@ const struct db_kind ledger_db = {
     .versions = DB_SCHEMA,
     .schema = schemas,
     .tables = " meta sandbox ticket body answer effect audit reserved checkpoint lease token run blob grants asker "
-              "operator vote run_effect gate later tell egress ".count = tables,
+              "operator vote run_effect gate later tell egress ",
+    .count = tables,
     .statement = statements,
     .statements = SQL_COUNT,
     .busy_ms = 200, /* one writer; whoever else holds it is wrong, and traffic waits */

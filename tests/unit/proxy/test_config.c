@@ -514,8 +514,6 @@ static const struct {
     {"version: 1\ndns: { servers: [[10.0.0.2]] }\n", "c.yaml:2:18"},
     {"version: 1\ndns: { search: [x] }\n", "c.yaml:2:8"},
     {"version: 1\ndesk: { http: \"0.0.0.0:8088\", name: a.example }\n", "loopback"},
-    {"version: 1\ndesk: { http: \"127.0.0.1:8088\", name: \"*.example\" }\n", "host name of the page"},
-    {"version: 1\ndesk: { http: \"127.0.0.1:8088\", name: a.example, key: k }\n", "goes with"},
     {"version: 1\ndesk: { http: \"0.0.0.0:8088\" }\n", "loopback"},
     {"version: 1\ndesk: { http: \"192.168.1.5:8088\" }\n", "loopback"},
     {"version: 1\nstore: postgresql://x\n", "sqlite:ledger.db"},
@@ -586,7 +584,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold_where_nothing_is_said),
         cmocka_unit_test(values_are_taken),
-
         cmocka_unit_test(sandboxes_that_wait_are_read),
         cmocka_unit_test(egress_is_of_each_and_of_tenants),
         cmocka_unit_test(kinds_of_tasks_are_read_with_their_schemas),
