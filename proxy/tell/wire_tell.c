@@ -123,7 +123,7 @@ int tell_url_parse(struct span url, struct tell_url *out)
     size_t slash = span_index(rest, '/');
     struct span a = span_first(rest, slash);
     bool mail = out->scheme.p[0] == 's';
-    return (mail && slash < rest.n) || span_index(a, '@') < a.n ? -1 : authority(a, out);
+    return (mail && slash < rest.n) ? -1 : authority(a, out);
 }
 
 bool tell_url_is_loopback(const struct tell_url *u)

@@ -22,7 +22,7 @@ static void what_is_no_key_signs_nothing(void **state)
         SPAN(""),
         SPAN("whsec_"),
         SPAN("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
-        SPAN("ghp_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+        SPAN("ghp_abMfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
         SPAN("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"),
         SPAN("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS!"),
         SPAN("whsec_c2hvcnQ="),
