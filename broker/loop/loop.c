@@ -179,7 +179,7 @@ void agent_begin(struct agent *l, const struct loop_found *f, struct loop_action
     if (f->planned)
         judge(l);
     if (f->planned && l->calls == 0)
-        l->wanted = END_COMPLETED;
+        l->wanted = f->cut ? END_CUT : END_COMPLETED;
     if (!ours) {
         l->wanted = END_STUCK; /* its calls are settled as they are known to be, and nothing more is run */
         l->cut = true;

@@ -132,6 +132,7 @@ struct agent {
 struct loop_found {
     uint64_t epoch, now_ms, started_ms, settled, attempts;
     bool cancelled, planned; /* planned: step settled + 1 has its calls */
+    bool cut;                /* it has none, and its answer is not complete */
     enum turn_end ends;      /* END_NONE; or it is to end so, and nothing more is run */
     struct budget budget;
     struct used used;

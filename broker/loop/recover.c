@@ -2,10 +2,20 @@
  * else. */
 #include "broker/loop/loop_in.h"
 
+/* It was meant to find what those before it leave, and of one of them nobody knows that. Reading is no harm. */
+static bool is_behind_unknown(const struct agent *l, uint64_t ord)
+{
+    for (uint64_t i = 0; i < ord && l->call[ord].asked.class != CALL_READ; i++)
+        if (l->call[i].end == CALL_UNKNOWN)
+            return true;
+    return false;
+}
+
 void agent_run(struct agent *l, uint64_t ord, struct loop_actions *out)
 {
     struct loop_call *c = &l->call[ord];
-    if (l->cut || c->runs >= LOOP_RUNS_MAX) { /* nothing of it has left: whoever comes here knows that */
+    if (l->cut || c->runs >= LOOP_RUNS_MAX ||
+        is_behind_unknown(l, ord)) { /* nothing of it has left: whoever comes here knows that */
         agent_settle(l, ord, CALL_NOT_RUN, out);
         return;
     }
@@ -31,7 +41,7 @@ void agent_settle(struct agent *l, uint64_t ord, enum call_end end, struct loop_
 static void doubtful(struct agent *l, uint64_t ord, struct loop_actions *out)
 {
     struct loop_call *c = &l->call[ord];
-    bool again = !l->cut && c->runs < LOOP_RUNS_MAX;
+    bool again = !l->cut && c->runs < LOOP_RUNS_MAX && !is_behind_unknown(l, ord);
     if (again && (c->asked.class == CALL_READ || c->asked.class == CALL_IDEMPOTENT)) {
         agent_run(l, ord, out);
     } else if (c->asked.class == CALL_RECONCILABLE && !c->looked) {

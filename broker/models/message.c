@@ -175,7 +175,7 @@ static void put_block(struct jsonw *w, const struct block *b)
     jsonw_end_object(w);
 }
 
-void message_put(struct jsonw *w, const struct message *m)
+void message_put_stopped(struct jsonw *w, const struct message *m, struct span stopped)
 {
     jsonw_object(w);
     jsonw_kv(w, "of", span_str(of_names[(unsigned)m->of < OFS ? m->of : MESSAGE_NOBODY]));
@@ -183,7 +183,19 @@ void message_put(struct jsonw *w, const struct message *m)
     for (size_t i = 0; i < m->n; i++)
         put_block(w, &m->block[i]);
     jsonw_end_array(w);
+    if (stopped.n > 0)
+        jsonw_kv(w, "stopped", stopped);
     jsonw_end_object(w);
+}
+
+void message_put(struct jsonw *w, const struct message *m)
+{
+    message_put_stopped(w, m, SPAN_NONE);
+}
+
+struct span message_stopped(const struct json *j)
+{
+    return json_text(j, SPAN("stopped"));
 }
 
 static void get_block(const struct json *j, struct block *b)

@@ -69,6 +69,11 @@ void task_why(struct task *t, struct span words)
     (void)snprintf(t->why, sizeof(t->why), "%.*s", SPAN_FMT(span_first(words, WORK_WHY_MAX)));
 }
 
+void task_cut(struct task *t, struct span stopped)
+{
+    (void)snprintf(t->why, sizeof(t->why), "the answer stopped: %.*s", SPAN_FMT(span_first(stopped, 64)));
+}
+
 bool task_passed(struct task *t, enum bstore_result r)
 {
     if (r == BS_OK || r == BS_AGAIN)
@@ -92,7 +97,13 @@ void task_tell(struct task *t, struct loop_event e)
     e.now_ms = loop_wall(t->w->loop);
     if (!agent_hear(&t->agent, &e, &out))
         return;
-    for (size_t i = 0; i < out.n && t->ntodo < WORK_TODO_MAX; i++)
+    if (out.n >
+        WORK_TODO_MAX - t->ntodo) { /* not one of them is left out: the next worker begins anew from the store */
+        log_error("turn %s: more is to be done at once than has room", t->turn);
+        end(t);
+        return;
+    }
+    for (size_t i = 0; i < out.n; i++)
         t->todo[t->ntodo++] = out.a[i];
     pump(t);
 }
@@ -313,6 +324,9 @@ static void begin_agent(struct task *t, enum turn_end ends_as)
     struct loop_asked asked[TURN_CALLS_MAX];
     enum call_end ends[TURN_CALLS_MAX];
     struct loop_actions out;
+    struct span stopped = f->planned ? message_stopped(json_parse(f->answer, &t->arena)) : SPAN_NONE;
+    if (stopped.n > 0)
+        task_cut(t, stopped);
     t->step = f->settled + 1;
     t->answer = f->answer;
     t->calls = f->planned ? f->calls : 0;
@@ -337,6 +351,7 @@ static void begin_agent(struct task *t, enum turn_end ends_as)
                                      .cancelled = f->cancelled,
                                      .ends = ends_as,
                                      .planned = f->planned,
+                                     .cut = stopped.n > 0,
                                      .budget = f->budget,
                                      .used = f->used,
                                      .kept = f->checkpoint.execution_state,

@@ -154,9 +154,11 @@ static void complete(struct think *k, const struct answer_result *r)
     struct dynbuf b;
     struct jsonw w;
     uint64_t cost = 0;
+    bool cut = r->ncalls == 0 && r->stop > STOP_CALLS;
+    struct span stopped = cut ? span_str(answer_stop_name(r->stop)) : SPAN_NONE;
     dynbuf_init(&b, BSTORE_BODY_MAX);
     jsonw_begin(&w, &b);
-    message_put(&w, &r->message);
+    message_put_stopped(&w, &r->message, stopped); /* for who may have to take the turn over */
     const size_t b_n = b.n;
     t->answer = arena_keep(&t->step_arena, &b);
     size_t n = take_calls(t, r, asked);
@@ -170,9 +172,8 @@ static void complete(struct think *k, const struct answer_result *r)
                        : meter_most(&k->model->price, in, out, &cost))
         cost = INT64_MAX;
     t->used = (struct used){.tokens = r->usage.known ? tokens(&r->usage) : in + out, .cost_micro = cost};
-    bool cut = r->ncalls == 0 && r->stop > STOP_CALLS;
     if (cut)
-        task_why(t, arena_printf(&t->step_arena, "the answer stopped: %s", answer_stop_name(r->stop)));
+        task_cut(t, stopped);
     think_end(t);
     task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = t->used, .cut = cut});
 }

@@ -139,6 +139,7 @@ void task_tell(struct task *t, struct loop_event e);
 /* A call's end, with what the model is told; then HEARD_DONE. */
 void task_done(struct task *t, uint64_t ord, enum call_end end, struct span result);
 void task_why(struct task *t, struct span words);
+void task_cut(struct task *t, struct span stopped);
 /* 201: it has its lane: begin. Else it has none: it ends, if that is for good or it is to end anyway, or waits. */
 void task_ready(struct task *t, unsigned status);
 /* What the store said; false: it is over for this worker. */
@@ -186,7 +187,6 @@ void think_end(struct task *t);
 void run_call(struct task *t, uint64_t ord);
 void run_next(struct task *t);
 void run_abort(struct task *t, uint64_t ord);
-/* recall.c */
 void recall_ask(struct task *t, uint64_t ord);
 void recall_look(struct task *t, uint64_t ord);
 void recall_wait(struct task *t, uint64_t ord);

@@ -243,6 +243,47 @@ static void readers_see_what_grows_large_in_an_event(void **state)
     later(later_arg);
 }
 
+/* Where there is no room for all that is to be done, none of it is left out: another worker begins anew. */
+static void what_has_no_room_is_not_left_out(void **state)
+{
+    struct bstore_chatted c = chat(0);
+    struct claim claimed = fix_claim(1);
+    task_begin(&work, &claimed);
+    struct task *t = work.task;
+    asked(t, asked_arg, 201, SPAN("{\"token\":\"lane\"}"));
+    assert_int_equal(t->agent.state, LOOP_THINKING);
+    t->pumping = true;
+    t->ntodo = WORK_TODO_MAX;
+    task_tell(t, (struct loop_event){.heard = HEARD_NO_ANSWER, .retry = true, .after_ms = 1});
+    assert_null(work.task);
+    later(later_arg);
+    assert_int_equal(fix_row("acme", &c.turn)->end, END_NONE);
+    fix_now += SECOND;
+    assert_false(waits());
+}
+
+/* An answer without calls was written down, and stopped in the middle; then the worker was lost. */
+static void an_answer_that_stopped_is_not_called_complete(void **state)
+{
+    const struct bstore_plan plan = {
+        .answer =
+            SPAN("{\"of\":\"assistant\",\"blocks\":[{\"type\":\"text\",\"text\":\"and\"}],\"stopped\":\"length\"}")};
+    struct bstore_chatted c = chat(0);
+    struct claim before = fix_claim(3);
+    uint64_t attempts;
+    fix_ok(bstore_step(fix, &before, 1, SPAN("model"), &attempts));
+    fix_ok(bstore_plan(fix, &before, 1, &plan));
+    fix_now += 2 * CLAIM_MS;
+    struct claim claimed = fix_claim(1);
+    task_begin(&work, &claimed);
+    asked(work.task, asked_arg, 201, SPAN("{\"token\":\"lane\"}"));
+    asked(work.task, asked_arg, 204, SPAN_NONE); /* its identity has ended */
+    assert_null(work.task);
+    later(later_arg);
+    assert_int_equal(fix_row("acme", &c.turn)->end, END_CUT);
+    assert_true(span_eq(fix_row("acme", &c.turn)->why, SPAN("the answer stopped: length")));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, fix_teardown)
 
 int main(void)
@@ -252,6 +293,8 @@ int main(void)
                                        T(what_cannot_be_had_now_is_asked_for_later_each_time),
                                        T(meanwhile_it_can_be_cancelled_and_runs_out_of_time),
                                        T(what_it_began_may_be_ended_yet),
-                                       T(readers_see_what_grows_large_in_an_event)};
+                                       T(readers_see_what_grows_large_in_an_event),
+                                       T(what_has_no_room_is_not_left_out),
+                                       T(an_answer_that_stopped_is_not_called_complete)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

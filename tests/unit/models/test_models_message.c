@@ -149,6 +149,12 @@ static void there_and_back(void **state)
     jsonw_begin(&w, &again);
     message_put(&w, &back);
     assert_true(span_eq(dynbuf_span(&one_way), dynbuf_span(&again)));
+    dynbuf_reset(&again); /* an answer that stopped is the same message, and says so */
+    jsonw_begin(&w, &again);
+    message_put_stopped(&w, &back, SPAN("length"));
+    const struct json *stopped = json_parse(dynbuf_span(&again), &a);
+    assert_true(message_get(stopped, &a, &back, &e) == 0 && back.n == 4);
+    assert_true(span_eq(message_stopped(stopped), SPAN("length")));
     dynbuf_free(&one_way);
     dynbuf_free(&again);
     arena_free(&a);
