@@ -4,14 +4,12 @@
 #include "proxy/fetcher/job/sources.h"
 
 static const struct {
-    enum source_kind kind;
+    unsigned kind; /* enum source_kind, or FETCH_OIDC */
     unsigned asks; /* at most */
     void (*run)(const struct job *j, struct http *h);
-} kinds[] = {{SOURCE_OAUTH2, 1, source_oauth2},
-             {SOURCE_VAULT, 3, source_vault},
-             {SOURCE_GITHUB_APP, 1, source_github_app},
-             {SOURCE_AWS, 1, source_aws},
-             {SOURCE_TENCENT, 1, source_tencent}};
+} kinds[] = {{SOURCE_OAUTH2, 1, source_oauth2},         {SOURCE_VAULT, 3, source_vault},
+             {SOURCE_GITHUB_APP, 1, source_github_app}, {SOURCE_AWS, 1, source_aws},
+             {SOURCE_TENCENT, 1, source_tencent},       {FETCH_OIDC, 1, source_oidc}};
 
 enum { MORE_ASKS = 2 /* of what was given before: to renew it, or to give it back */ };
 
