@@ -1,7 +1,7 @@
 // npm's oidc-provider, as it is, for clients that ask with credentials of their own (and introspection, so that a test can ask what
 // a token is), and for people who sign in. usage: node oidc.cjs NODE_MODULES CONFIG, a file in JSON:
-// { issuer, port, cert, key, clients, scopes, ttl, people: { NAME: claims } }. Whoever is at the browser says who they are by a GET of
-// /login/UID?name=NAME: nobody's password is asked.
+// { issuer, port, cert, key, clients, scopes, ttl, people: { NAME: claims } }. Whoever is at the browser says who they are in
+// a form, a GET of /login/UID?name=NAME: nobody's password is asked, and who has no name is told no.
 const fs = require("fs"), https = require("https"), path = require("path"), { pathToFileURL } = require("url");
 
 (async () => {
@@ -29,6 +29,8 @@ const fs = require("fs"), https = require("https"), path = require("path"), { pa
     const url = new URL(request.url, config.issuer), name = url.searchParams.get("name");
     if (!url.pathname.startsWith("/login/"))
       return answer(request, response);
+    if (name === null)
+      return response.writeHead(200, { "Content-Type": "text/html" }).end("<!doctype html><title>Login</title><form><input name=name><button>It is me</button></form>");
     const result = name ? { login: { accountId: name } } : { error: "access_denied" };
     provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false }).catch(e => response.writeHead(500).end(String(e)));
   }).listen(config.port, "127.0.0.1", () => console.log("ready"));
