@@ -42,8 +42,7 @@ static bool is_https(struct span s, bool query)
     uint16_t port;
     while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?')
         end++;
-    return is_plain(rest) && span_index(rest, '#') == rest.n && span_index(rest, '@') == rest.n &&
-           (query || span_index(rest, '?') == rest.n) &&
+    return is_plain(rest) && span_index(rest, '#') == rest.n && (query || span_index(rest, '?') == rest.n) &&
            http_split_authority(span_first(rest, end), &host, &port) == 0 && http_canonical_host(host, name, &n) == 0;
 }
 

@@ -104,6 +104,8 @@ static void a_browser_is_known_afterwards(void **state)
     assert_true(guard_flow_of(&g, with(next.text), 3000, &third) && third.known);
     begins(next.text, 4000, &third); /* another attempt, after one that was not finished */
     assert_true(third.known);
+    begins(known, 3000 + GUARD_FLOW_MS, &next); /* long after it was given */
+    assert_true(guard_flow_of(&g, with(next.text), 4000 + GUARD_FLOW_MS, &third) && third.known);
     begins(known, 3000 + (uint64_t)GUARD_BROWSER_DAYS * 24 * 3600 * 1000, &next);
     assert_false(next.known);
     assert_memory_not_equal(next.text, first.text, ID_TEXT);
