@@ -110,6 +110,8 @@ enum msg_type {
     M_PASSKEY_CHECK = 292, /* D>K span name (empty: anybody's), digest challenge, span proof (span id, span clientDataJSON, span authenticatorData, span signature); answered with M_PASSKEY_SAID */
     M_PASSKEY_SAID = 293,  /* K>D bool ok, span whose, span why not */
     M_PASSKEYS = 294,      /* K>D id 0; u16 n, n x (span name, span id, u64 created ms): when the desk comes, and when they change */
+    M_OIDC = 295,         /* D>K span code, span verifier (RFC 7636), span nonce: what a browser brought back from the provider; answered with M_OIDC_SAID */
+    M_OIDC_SAID = 296,    /* K>D bool ok, span the claim that says who it is, span why not */
     M_OPERATOR_PUT = 290, /* D>Lg u8 enum operator_act (store/ops.h), span by, span name, span uid, span groups, span password as crypt(3) made it; answered with M_SANDBOX_DONE */
     M_GATE = 300,         /* Lg>K id: its number; id ticket, digest of the gate (proxy/identity.h), span name, span input (JSON): ask this gate once */
     M_TELL_PLACE = 310,   /* P>K wire_tell_place: one that is told outside the page; as it starts, one message each */

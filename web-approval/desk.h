@@ -96,8 +96,12 @@ struct desk {
     struct server *server;
     struct desk_store *store;
     struct guard guard;
-    struct attempts attempts, known; /* of anybody; of browsers in which somebody has signed in */
-    struct tls_server *tls;          /* of the page; NULL: without */
+    struct attempts attempts, known;            /* of anybody; of browsers in which somebody has signed in */
+    struct attempts oidc_strangers, oidc_known; /* the same of sign-ins by way of the provider */
+    struct {
+        char issuer[1024], client[DESK_TEXT], claim[32], authorization[1024], name[96];
+    } oidc;                 /* the provider; issuer empty: there is none */
+    struct tls_server *tls; /* of the page; NULL: without */
     struct chan *ledger, *parent, *warden, *keeper;
     struct dock_link *docks; /* dock_peer.c */
     struct dynbuf passkeys;  /* payload of the last M_PASSKEYS */
@@ -158,12 +162,14 @@ struct exchange {
     unsigned status;
     const char *type;
     struct dynbuf out;
-    char location[96], cookie[COOKIE_MAX], browser[COOKIE_MAX], download[64];
-    bool inert;      /* nothing in it may act, whatever it is */
-    bool stream;     /* an event stream begins after the head */
-    uint64_t follow; /* what it is of: a command that the warden was told to run by this number; 0: of events */
-    bool input;      /* which is given one */
-    bool terminal;   /* which has one */
+    char location[96], cookie[COOKIE_MAX], browser[COOKIE_MAX], flow[COOKIE_MAX], download[64];
+    const char *away; /* an address elsewhere that the browser is sent to, in the arena; or NULL */
+    bool onward;      /* the page leads to the list by itself */
+    bool inert;       /* nothing in it may act, whatever it is */
+    bool stream;      /* an event stream begins after the head */
+    uint64_t follow;  /* what it is of: a command that the warden was told to run by this number; 0: of events */
+    bool input;       /* which is given one */
+    bool terminal;    /* which has one */
     const struct transfer_of *transfer; /* `follow` is what is done with files, and this what is made of it */
     int file;                           /* a descriptor to send after `out`, or -1; owned */
     uint64_t file_size;

@@ -72,7 +72,7 @@ static void keep_operator(char dst[GUARD_OPERATOR], const char *operator)
 
 const char *guard_how_name(enum guard_how how)
 {
-    static const char *const names[] = {"", "link", "password", "passkey"};
+    static const char *const names[] = {"", "link", "password", "passkey", "oidc"};
     return names[how];
 }
 
@@ -353,6 +353,14 @@ enum guard_mark guard_mark_check(const struct session *s, const char *purpose, s
 
 /* --- what is kept of nobody ------------------------------------------------------ */
 
+/* text begins with its id. */
+static void marked_again(const struct guard *g, const char *purpose, struct span subject, uint64_t now,
+                         char text[GUARD_SEED_TEXT + 1])
+{
+    text[ID_TEXT] = '.';
+    guard_mark(&g->nobody, purpose, span_of(text, ID_TEXT), subject, now, text + ID_TEXT + 1);
+}
+
 static int marked_new(const struct guard *g, const char *purpose, struct span subject, uint64_t now,
                       char text[GUARD_SEED_TEXT + 1])
 {
@@ -361,8 +369,7 @@ static int marked_new(const struct guard *g, const char *purpose, struct span su
     if (id_new(&id) != 0)
         return -1;
     id_text(&id, text);
-    text[ID_TEXT] = '.';
-    guard_mark(&g->nobody, purpose, span_of(text, ID_TEXT), subject, now, text + ID_TEXT + 1);
+    marked_again(g, purpose, subject, now, text);
     return 0;
 }
 
@@ -381,16 +388,22 @@ int guard_seed(const struct guard *g, uint64_t now, char text[GUARD_SEED_TEXT + 
     return marked_new(g, "seed", SPAN_NONE, now, text);
 }
 
-bool guard_seed_good(const struct guard *g, struct span seed, uint64_t now)
+static bool is_used(const struct guard *g, struct span text)
 {
     struct digest d;
-    uint64_t at;
-    bool good = marked(g, "seed", SPAN_NONE, seed, now, &at) && now - at < GUARD_SEED_MS;
+    bool used = false;
 
-    digest_of(seed, &d);
+    digest_of(text, &d);
     for (size_t i = 0; i < GUARD_SEEDS_USED; i++)
-        good = good && !digest_same(&g->used[i], &d);
-    return good;
+        used = used || digest_same(&g->used[i], &d);
+    return used;
+}
+
+bool guard_seed_good(const struct guard *g, struct span seed, uint64_t now)
+{
+    uint64_t at;
+
+    return marked(g, "seed", SPAN_NONE, seed, now, &at) && now - at < GUARD_SEED_MS && !is_used(g, seed);
 }
 
 bool guard_seed_use(struct guard *g, struct span seed, uint64_t now)
@@ -413,4 +426,89 @@ struct span guard_browser(const struct guard *g, const struct http_head *h, stru
     uint64_t at;
 
     return marked(g, "browser", person, v, 0, &at) ? span_first(v, ID_TEXT) : SPAN_NONE;
+}
+
+/* --- by way of a provider ---------------------------------------------------------- */
+
+/* What a cookie of a flow is marked for: in a browser that is known, and in any other. */
+static const char *flow_purpose(bool known)
+{
+    return known ? "flow known" : "flow";
+}
+
+const char *guard_flow_name(const struct guard *g)
+{
+    return g->secure ? "__Host-countersign-flow" : "countersign-flow";
+}
+
+static void flow_proof(const struct guard *g, const char *purpose, const struct guard_flow *f,
+                       char out[GUARD_FLOW_PROOF + 1])
+{
+    struct digest d;
+
+    mark_digest(&g->nobody, purpose, span_str(f->text), SPAN_NONE, SPAN_NONE, &d);
+    hex_text(span_of(d.b, DIGEST_BYTES), out);
+}
+
+static void flow_proofs(const struct guard *g, struct guard_flow *f)
+{
+    flow_proof(g, "flow state", f, f->state);
+    flow_proof(g, "flow nonce", f, f->nonce);
+    flow_proof(g, "flow verifier", f, f->verifier);
+}
+
+/* The cookie's, whatever its age; false: it has none of ours. */
+static bool flow_cookie(const struct guard *g, const struct http_head *h, uint64_t now, struct guard_flow *f,
+                        uint64_t *at)
+{
+    struct span v = cookie_value(h, guard_flow_name(g));
+
+    *f = (struct guard_flow){.known = false};
+    if (v.n > GUARD_SEED_TEXT || memchr(v.n ? v.p : (const uint8_t *)"", '\0', v.n))
+        return false;
+    if (v.n)
+        memcpy(f->text, v.p, v.n);
+    f->known = marked(g, flow_purpose(true), SPAN_NONE, v, now, at);
+    return f->known || marked(g, flow_purpose(false), SPAN_NONE, v, now, at);
+}
+
+/* A known browser keeps its id, by which its tries are counted. */
+int guard_flow_new(const struct guard *g, const struct http_head *h, uint64_t now, struct guard_flow *out)
+{
+    const uint64_t known_ms = (uint64_t)GUARD_BROWSER_DAYS * 24 * 3600 * 1000;
+    uint64_t at;
+    bool known = flow_cookie(g, h, now, out, &at) && out->known && now - at < known_ms;
+
+    if (!known && marked_new(g, flow_purpose(false), SPAN_NONE, now, out->text) != 0)
+        return -1;
+    if (known)
+        marked_again(g, flow_purpose(true), SPAN_NONE, now, out->text);
+    out->known = known;
+    flow_proofs(g, out);
+    return 0;
+}
+
+bool guard_flow_of(const struct guard *g, const struct http_head *h, uint64_t now, struct guard_flow *out)
+{
+    uint64_t at;
+
+    if (!flow_cookie(g, h, now, out, &at) || now - at >= GUARD_FLOW_MS || is_used(g, span_str(out->text)))
+        return false;
+    flow_proofs(g, out);
+    return true;
+}
+
+bool guard_flow_use(struct guard *g, const struct guard_flow *f, uint64_t now, char known[GUARD_SEED_TEXT + 1])
+{
+    uint64_t at;
+    struct span text = span_str(f->text);
+
+    if (!marked(g, flow_purpose(f->known), SPAN_NONE, text, now, &at) || now - at >= GUARD_FLOW_MS ||
+        is_used(g, text))
+        return false;
+    digest_of(text, &g->used[g->nused++ % GUARD_SEEDS_USED]);
+    memcpy(known, f->text, ID_TEXT);
+    /* Nobody can come back by this one: what follows from it was told to nobody. */
+    marked_again(g, flow_purpose(true), SPAN_NONE, now, known);
+    return true;
 }

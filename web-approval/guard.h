@@ -22,10 +22,12 @@ enum {
     GUARD_SEED_MS = 5 * 60 * 1000,
     GUARD_SEEDS_USED = 64,
     GUARD_BROWSER_DAYS = 180,
+    GUARD_FLOW_MS = 10 * 60 * 1000, /* between leaving for a provider and coming back from it */
+    GUARD_FLOW_PROOF = 2 * DIGEST_BYTES,
 };
 
 /* How somebody signed in. */
-enum guard_how { HOW_NONE = 0, HOW_LINK, HOW_PASSWORD, HOW_PASSKEY };
+enum guard_how { HOW_NONE = 0, HOW_LINK, HOW_PASSWORD, HOW_PASSKEY, HOW_OIDC };
 const char *guard_how_name(enum guard_how how);
 
 struct session {
@@ -101,6 +103,24 @@ const char *guard_browser_name(const struct guard *g);
 int guard_browser_new(const struct guard *g, struct span person, char text[GUARD_SEED_TEXT + 1]) MUSTCHECK;
 /* Which browser of this person's the request comes from, or none. Borrowed. */
 struct span guard_browser(const struct guard *g, const struct http_head *h, struct span person);
+
+/* A sign-in that goes by way of a provider. All of it follows from a cookie that this browser alone has (__Host-,
+ * which no other host and no other port can set; SameSite=Lax, for it comes back from another site), by a key that
+ * never leaves: what came back in another browser, or was begun in another, fits nothing. */
+struct guard_flow {
+    char text[GUARD_SEED_TEXT + 1]; /* of the cookie */
+    bool known;                     /* somebody has signed in so in this browser before */
+    char state[GUARD_FLOW_PROOF + 1], nonce[GUARD_FLOW_PROOF + 1], verifier[GUARD_FLOW_PROOF + 1];
+};
+const char *guard_flow_name(const struct guard *g);
+/* One begins, in the browser of h. Nothing is kept of it. */
+int guard_flow_new(const struct guard *g, const struct http_head *h, uint64_t now, struct guard_flow *out) MUSTCHECK;
+/* The one of this browser, begun within GUARD_FLOW_MS, and with which nobody has signed in yet. */
+bool guard_flow_of(const struct guard *g, const struct http_head *h, uint64_t now, struct guard_flow *out) MUSTCHECK;
+/* It is good, and is not from now on; known: the cookie in its place, by which the browser is known for
+ * GUARD_BROWSER_DAYS. That opens nothing. */
+bool guard_flow_use(struct guard *g, const struct guard_flow *f, uint64_t now,
+                    char known[GUARD_SEED_TEXT + 1]) MUSTCHECK;
 void guard_sign_out(struct guard *g, const struct session *s);
 
 /* The mark of a form: says when it was shown, and is worth nothing in another session, for another purpose,

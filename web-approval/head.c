@@ -37,9 +37,13 @@ static int head_fields(const struct exchange *x, bool last, struct dynbuf *out)
         {"Cross-Origin-Resource-Policy", "same-origin"},
         {"Content-Disposition", x->download[0] ? disposition : NULL},
         {"Strict-Transport-Security", x->desk->guard.secure ? "max-age=31536000" : NULL},
-        {"Location", x->location[0] ? x->location : NULL},
+        {"Location", x->away          ? x->away
+                     : x->location[0] ? x->location
+                                      : NULL},
+        {"Refresh", x->onward ? "0; url=/" : NULL},
         {"Set-Cookie", x->cookie[0] ? x->cookie : NULL},
         {"Set-Cookie", x->browser[0] ? x->browser : NULL},
+        {"Set-Cookie", x->flow[0] ? x->flow : NULL},
         {"Connection", last ? "close" : NULL},
     };
 

@@ -46,6 +46,11 @@ static void config(void *arg, struct span key, struct span value)
         {"broker_lanes", d->broker_lanes, sizeof(d->broker_lanes)},
         {"broker_image", d->broker_image, sizeof(d->broker_image)},
         {"boot", d->boot, sizeof(d->boot)},
+        {"oidc_issuer", d->oidc.issuer, sizeof(d->oidc.issuer)},
+        {"oidc_client", d->oidc.client, sizeof(d->oidc.client)},
+        {"oidc_claim", d->oidc.claim, sizeof(d->oidc.claim)},
+        {"oidc_authorization", d->oidc.authorization, sizeof(d->oidc.authorization)},
+        {"oidc_name", d->oidc.name, sizeof(d->oidc.name)},
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)

@@ -5,6 +5,7 @@
 #include "web-approval/ask.h"
 #include "web-approval/broker/broker.h"
 #include "web-approval/dock.h"
+#include "web-approval/people/oidc.h"
 #include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
@@ -113,6 +114,8 @@ static const struct route {
     {"GET", "/", PLACE_PAGE | OPEN, page_list},
     {"GET", "/sign-in", PLACE_PAGE | OPEN, page_sign_in},
     {"POST", "/sign-in", PLACE_PAGE | OPEN, page_sign_in_post},
+    {"GET", "/sign-in/oidc", PLACE_PAGE | OPEN, page_oidc},
+    {"GET", "/sign-in/oidc/go", PLACE_PAGE | OPEN, page_oidc_go},
     {"POST", "/sign-out", PLACE_PAGE, page_sign_out},
     {"GET", "/tickets/*", PLACE_PAGE, page_ticket},
     {"GET", "/tickets/*/whole", PLACE_PAGE, page_ticket_whole},

@@ -11,7 +11,7 @@ enum { BODY_ROOM = 4096, NAME_MOST = 40, GROUPS_MOST = 16 };
 static bool name_ok(const char *name)
 {
     size_t n = strlen(name);
-    return n > 0 && n <= NAME_MOST && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-._") == n;
+    return n > 0 && n <= NAME_MOST && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-._@") == n;
 }
 
 static void put_groups(struct jsonw *w, const char *const *group, size_t n)
@@ -79,7 +79,7 @@ static int add(struct gateway_call *g, const struct cli_call *c)
     struct jsonw w;
 
     if (!name_ok(c->word[0]))
-        return verb_fail(CLI_USAGE, "a name is up to %d of a-z 0-9 . _ -", NAME_MOST);
+        return verb_fail(CLI_USAGE, "a name is up to %d of a-z 0-9 . _ - @", NAME_MOST);
     if (uid && span_u64(span_str(uid), UINT32_MAX - 1, &number) != 0)
         return verb_fail(CLI_USAGE, "--uid is the number of a user of this machine (id -u)");
     dynbuf_init(&body, BODY_ROOM);

@@ -16,6 +16,7 @@ struct errand {
     struct errand *next;
     struct fetcher *fetcher;
     uint64_t id, job;    /* the keeper's number of it, and ours */
+    bool sign_in;        /* FETCH_OIDC */
     struct secret *asks; /* the wire_fetch, with secrets in it */
     struct timer *timer;
     struct chan *chan; /* to its job, once there is one */
@@ -33,6 +34,7 @@ static void forget(struct errand *r)
         if (*at == r) {
             *at = r->next;
             f->nerrands--;
+            f->nsign_in -= r->sign_in;
             break;
         }
     if (r->chan != NULL)
@@ -247,7 +249,9 @@ static void from_keeper(void *arg, struct chan *c, struct frame *frame)
             tell(f, frame->id, false, "what it is asked with cannot be read");
         return;
     }
-    struct errand *r = f->nerrands < ERRANDS_MAX ? calloc(1, sizeof(*r)) : NULL;
+    bool sign_in = ask.kind == FETCH_OIDC;
+    bool room = sign_in ? f->nsign_in < ERRANDS_SIGN_IN : f->nerrands - f->nsign_in < ERRANDS_MAX - ERRANDS_SIGN_IN;
+    struct errand *r = room ? calloc(1, sizeof(*r)) : NULL;
     if (r == NULL) {
         tell(f, frame->id, true, "too many values are being fetched; try again shortly");
         return;
@@ -256,12 +260,14 @@ static void from_keeper(void *arg, struct chan *c, struct frame *frame)
                          .fetcher = f,
                          .id = frame->id,
                          .job = ++f->last,
+                         .sign_in = sign_in,
                          .asks = secret_new(frame->payload),
                          .timeout_ms = ask.timeout_ms};
     dynbuf_init(&r->found, FOUND_MAX);
     r->timer = timer_new(f->loop, too_late, r);
     f->errands = r;
     f->nerrands++;
+    f->nsign_in += sign_in;
     if (r->asks == NULL || r->timer == NULL) {
         fail_unbegun(r, "out of memory");
         return;

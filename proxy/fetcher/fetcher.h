@@ -8,7 +8,8 @@
 #include "proxy/fetcher/wire_fetch.h"
 
 enum {
-    ERRANDS_MAX = 32,     /* at once: as many as the parent starts jobs */
+    ERRANDS_MAX = 40,     /* at once: as many as the parent starts jobs */
+    ERRANDS_SIGN_IN = 8,  /* of these, for people who sign in, and for nothing else: neither waits for the other */
     ERRAND_SLACK_MS = 300 /* beyond its time, for the job's own words */
 };
 
@@ -17,7 +18,7 @@ struct fetcher {
     struct loop *loop;
     struct chan *parent, *keeper, *resolver; /* parent: borrowed */
     struct errand *errands;
-    size_t nerrands;
+    size_t nerrands, nsign_in; /* all; of people who sign in */
     uint64_t last;
     char roots[4096], crl[4096]; /* files, for the jobs to read; empty: none */
 };

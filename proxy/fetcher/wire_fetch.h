@@ -15,8 +15,9 @@ enum {
     FETCH_INPUT_MAX = 224 * 1024,
     FETCH_GATE =
         200, /* in place of a source's kind: a program that is shown the input, and says what it thinks of it */
-    FETCH_TELL = 201 /* likewise: a message to people (proxy/keeper/tell), over HTTP or SMTP; its value is what became
-                        of it */
+    FETCH_TELL = 201, /* likewise: a message to people (proxy/keeper/tell), over HTTP or SMTP; its value is what
+                        became of it */
+    FETCH_OIDC = 202  /* the same: a token endpoint is given the code of somebody who signs in, and says who it is */
 };
 
 /* Settings are those of the policy (struct setting), each with the secret itself where the policy says where it is.
@@ -25,7 +26,7 @@ struct wire_setting {
     struct span key, value;
 };
 struct wire_fetch {
-    uint8_t kind;            /* enum source_kind, FETCH_GATE or FETCH_TELL: what is asked and how */
+    uint8_t kind;            /* enum source_kind, or one of the above: what is asked and how */
     uint64_t timeout_ms;     /* at most FETCH_TIMEOUT_MAX_MS */
     struct wire_upstream to; /* host empty: nowhere */
     /* That a program may reach, in the order of the policy: host, port, address and ranges, for its TLS is its own.

@@ -15,6 +15,7 @@
 #include "proxy/keeper/gates/gates.h"
 #include "proxy/keeper/keeper.h"
 #include "proxy/keeper/master.h"
+#include "proxy/keeper/oidc/oidc.h"
 #include "proxy/keeper/sources/parked.h"
 #include "proxy/keeper/tell/tell.h"
 
@@ -340,6 +341,10 @@ static void from_fetcher(void *arg, struct chan *c, struct frame *f)
         keeper_tell_fetched(k, f);
         return;
     }
+    if (f->type == M_FETCHED && (f->id & OIDC_FETCH) != 0) {
+        keeper_oidc_fetched(k, f);
+        return;
+    }
     if (f->type != M_FETCHED || fetch_answered(k->fetches, f->id, f->payload) != 0) {
         log_error("the fetcher said %u, which nobody asked", f->type);
         return;
@@ -396,6 +401,8 @@ static void gone(void *arg, struct chan *c)
     }
     if (c == k->judge)
         parked_drop(k, NULL);
+    if (c == k->desk)
+        keeper_oidc_forget();
     chan_free(c == k->judge     ? &k->judge
               : c == k->carrier ? &k->carrier
               : c == k->desk    ? &k->desk
@@ -406,6 +413,7 @@ static void gone(void *arg, struct chan *c)
     fetches_lost(k->fetches);
     keeper_gates_lost(k);
     keeper_tells_lost(k);
+    keeper_oidc_lost(k);
     parked_wake(k, 0);
 }
 
@@ -507,6 +515,7 @@ static void on_config(void *arg, struct span key, struct span value)
         log_die("the master key is where this keeper does not look");
     if (span_eq(key, SPAN("desk_url")))
         keeper_site(k, value);
+    (void)keeper_oidc_setting(key, value);
 }
 
 static void open_keep(struct keeper *k)

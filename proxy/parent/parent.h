@@ -16,7 +16,7 @@
 #include "proxy/parent/programs/has.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 38, BOXES_MAX = 640 };
+enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 46, BOXES_MAX = 640 };
 /* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
 enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 16 /* checkpoints at once */ };
 

@@ -90,6 +90,23 @@ static void page(struct settings *s, const struct parent *p)
     text(s, "desk_url", url);
 }
 
+/* Through whom people sign in: what the desk needs to send them there; and what the keeper asks, and whom, which is
+ * not the desk's to say. */
+static void sign_in(struct settings *s, const struct config_oidc *o, enum role_id role)
+{
+    static const char *const claims[] = {"", "preferred_username", "email", "sub"};
+    text(s, "oidc_issuer", o->issuer);
+    text(s, "oidc_client", o->client);
+    text(s, "oidc_claim", claims[o->claim]);
+    if (role == ROLE_DESK) {
+        text(s, "oidc_authorization", o->authorization);
+        text(s, "oidc_name", o->name);
+    } else {
+        text(s, "oidc_token", o->token);
+        text(s, "oidc_secret", o->secret);
+    }
+}
+
 static void desk(struct settings *s, const struct parent *p)
 {
     const struct config *c = p->config;
@@ -236,6 +253,8 @@ void parent_configure(struct parent *p, struct child *c)
     }
     if (c->role == ROLE_KEEPER)
         page(&s, p);
+    if (c->role == ROLE_DESK || c->role == ROLE_KEEPER)
+        sign_in(&s, &conf->oidc, c->role);
     if (c->role == ROLE_KEEPER && conf->master.from != SOURCE_NONE)
         text(&s, "master_key", policy_source_name(conf->master.from));
     const int fds[] = {p->keeper_dir, p->master.fd};

@@ -87,7 +87,10 @@ void page_problem(struct exchange *x, unsigned status, const char *title, const 
     if (detail[0] >= 'a' && detail[0] <= 'z')
         (void)dynbuf_add_byte(&x->out, (uint8_t)(detail[0] - 'a' + 'A'));
     show_own(&x->out, detail[0] >= 'a' && detail[0] <= 'z' ? detail + 1 : detail);
-    PUT(x, "</p>\n<p><a class=\"button\" href=\"/\">To the list</a></p>\n</section>\n");
+    PUT(x, "</p>\n<p>");
+    (void)dynbuf_add(&x->out, x->session ? SPAN("<a class=\"button\" href=\"/\">To the list</a>")
+                                         : SPAN("<a class=\"button\" href=\"/sign-in\">Sign in</a>"));
+    PUT(x, "</p>\n</section>\n");
     page_end(x);
 }
 

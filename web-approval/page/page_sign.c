@@ -1,6 +1,7 @@
 /* Signing in and out, and the page's own files. */
 #include <stdio.h>
 
+#include "web-approval/people/oidc.h"
 #include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
@@ -31,6 +32,7 @@ void page_sign_in(struct exchange *x)
     page_begin(x, 200, "sign-in", "Sign in");
     PUT(x, "<section class=\"plain\">\n<h1>Sign in</h1>\n");
     if (token.n == 0) {
+        oidc_button(x);
         passkey_sign_in(x);
         password_form(x);
         PUT(x, "<p>Or with a link that works once: <code>countersign up</code> printed one, <code>countersign "

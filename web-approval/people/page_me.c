@@ -9,9 +9,9 @@
 #include "web-approval/route.h"
 
 static void put_cookie(const struct exchange *x, char out[COOKIE_MAX], const char *name, const char *value,
-                       int seconds)
+                       const char *site, int seconds)
 {
-    int n = snprintf(out, COOKIE_MAX, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s; Max-Age=%d", name, value,
+    int n = snprintf(out, COOKIE_MAX, "%s=%s; Path=/; HttpOnly; SameSite=%s%s; Max-Age=%d", name, value, site,
                      x->desk->guard.secure ? "; Secure" : "", seconds);
     if (n < 0 || n >= COOKIE_MAX)
         log_die("the cookie has no room"); /* a part of it would say something else */
@@ -19,7 +19,8 @@ static void put_cookie(const struct exchange *x, char out[COOKIE_MAX], const cha
 
 void people_cookie(struct exchange *x, const char *cookie)
 {
-    put_cookie(x, x->cookie, guard_cookie_name(&x->desk->guard), cookie, cookie[0] ? GUARD_SESSION_MS / 1000 : 0);
+    put_cookie(x, x->cookie, guard_cookie_name(&x->desk->guard), cookie, "Strict",
+               cookie[0] ? GUARD_SESSION_MS / 1000 : 0);
 }
 
 static void know_browser(struct exchange *x)
@@ -27,7 +28,13 @@ static void know_browser(struct exchange *x)
     char text[GUARD_SEED_TEXT + 1];
 
     if (guard_browser_new(&x->desk->guard, span_str(x->operator), text) == 0)
-        put_cookie(x, x->browser, guard_browser_name(&x->desk->guard), text, GUARD_BROWSER_DAYS * 24 * 3600);
+        put_cookie(x, x->browser, guard_browser_name(&x->desk->guard), text, "Strict",
+                   GUARD_BROWSER_DAYS * 24 * 3600);
+}
+
+void people_flow_cookie(struct exchange *x, const char *cookie)
+{
+    put_cookie(x, x->flow, guard_flow_name(&x->desk->guard), cookie, "Lax", GUARD_BROWSER_DAYS * 24 * 3600);
 }
 
 bool people_sign_in(struct exchange *x, const char *name, enum guard_how how)
@@ -59,7 +66,8 @@ bool people_sign_in(struct exchange *x, const char *name, enum guard_how how)
 
 static void facts(struct exchange *x)
 {
-    static const char *const how[] = {"", "with a link", "with a password", "with a passkey"};
+    static const char *const how[] = {"", "with a link", "with a password", "with a passkey",
+                                      "through your organisation's provider"};
     const struct session *s = x->session;
     uint64_t since = x->wall_ms - (x->now_ms - s->since_ms), until = x->wall_ms + (s->until_ms - x->now_ms);
 
@@ -77,6 +85,12 @@ static void facts(struct exchange *x)
     show_time(&x->out, until);
     show_own(&x->out, x->who.person ? ", or after an hour in which you do nothing" : "");
     PUT(x, "</dd>\n</dl>\n");
+}
+
+/* Whom the organisation vouches for sets none: it would open still when the organisation lets them in no more. */
+static bool may_set(const struct exchange *x)
+{
+    return x->who.person && !who_is_machine(x->session->operator) && x->session->how != HOW_OIDC;
 }
 
 /* Who came with a link or a passkey may set one; with a password, by saying it. */
@@ -119,7 +133,8 @@ void page_me(struct exchange *x)
     PUT(x, "</section>\n");
     if (x->who.person && !who_is_machine(x->session->operator)) {
         passkey_section(x);
-        password_form(x);
+        if (may_set(x))
+            password_form(x);
     }
     page_end(x);
 }
@@ -176,8 +191,10 @@ void page_me_password(struct exchange *x)
     if (form_field(x, "mark", &mark) != 0 || form_field(x, "old", &old) != 0 || form_field(x, "new", &new) != 0 ||
         !page_mark_good(x, "password", SPAN_NONE, mark))
         return;
-    if (!x->who.person || who_is_machine(x->session->operator))
-        reply_problem(x, 403, "Not set", "only people who have signed in by name have a password");
+    if (!may_set(x))
+        reply_problem(x, 403, "Not set",
+                      "only people who have signed in by name have a password, and with a link, a password or a "
+                      "passkey they set one");
     else if (take_password(x, old, new, kept))
         people_act(
             x, &(struct person_act){.what = ACT_PASSWORD, .name = span_str(x->operator), .password = span_str(kept)},

@@ -110,18 +110,18 @@ static bool is_operator(struct span name)
     uint64_t uid;
     if (span_starts(name, SPAN("uid ")))
         return span_u64(span_from(name, 4), UINT32_MAX, &uid) == 0;
-    return name.n <= 40 && is_word(name, "._-");
+    return name.n <= 40 && is_word(name, "._-@");
 }
 
 static void warn_approver(struct loader *l, const struct m_approver *a)
 {
     for (size_t i = 0; i < a->operators.n; i++)
         if (!is_operator(a->operators.v[i].text))
-            load_problem(
-                l, a->operators.v[i].at, "P117",
-                "no operator is called \"%.*s\", so nobody approves by that name: people have names of a-z 0-9 . _ - "
-                "(countersign operator add), users of the gateway's machine are \"uid N\"",
-                SPAN_FMT(span_first(a->operators.v[i].text, 100)));
+            load_problem(l, a->operators.v[i].at, "P117",
+                         "no operator is called \"%.*s\", so nobody approves by that name: people have names of a-z "
+                         "0-9 . _ - @ "
+                         "(countersign operator add), users of the gateway's machine are \"uid N\"",
+                         SPAN_FMT(span_first(a->operators.v[i].text, 100)));
     for (size_t i = 0; i < a->groups.n; i++)
         if (!is_word(a->groups.v[i].text, "._-:@/") || a->groups.v[i].text.n > 64)
             load_problem(

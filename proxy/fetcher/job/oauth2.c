@@ -59,8 +59,7 @@ int oauth2_question(const struct wire_fetch *f, struct dynbuf *form, struct err 
     return dynbuf_ok(form) ? 0 : err_set(e, "what it is asked with is too long");
 }
 
-/* RFC 6749 section 2.3.1: both are form-encoded before they are joined. */
-static int basic(const struct wire_fetch *f, struct dynbuf *field)
+int oauth2_basic(const struct wire_fetch *f, struct dynbuf *field)
 {
     struct dynbuf pair;
     struct span id = wire_setting(f, SPAN("client_id"), 0), secret = wire_setting(f, SPAN("client_secret"), 0);
@@ -135,7 +134,7 @@ void source_oauth2(const struct job *j, struct http *h)
     dynbuf_init(&form, FORM_MAX);
     if (oauth2_question(&j->ask, &form, &e) != 0)
         job_failed(j, "%s", e.text);
-    if (basic(&j->ask, &field) != 0)
+    if (oauth2_basic(&j->ask, &field) != 0)
         job_failed(j, "client_id and client_secret are too long");
     const struct http_ask ask = {.method = "POST",
                                  .fields = {SPAN("Accept: application/json"), dynbuf_span(&field)},

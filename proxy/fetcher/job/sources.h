@@ -10,12 +10,22 @@ void source_vault(const struct job *j, struct http *h) __attribute__((noreturn))
 void source_github_app(const struct job *j, struct http *h) __attribute__((noreturn));
 void source_aws(const struct job *j, struct http *h) __attribute__((noreturn));
 void source_tencent(const struct job *j, struct http *h) __attribute__((noreturn));
+/* Of FETCH_OIDC: the value is the claim that says who somebody is. */
+void source_oidc(const struct job *j, struct http *h) __attribute__((noreturn));
 
 struct arena;
 /* Pure, for tests: the body of the question, and what is in an answer of status 200; what is to be kept
  * (out->keep) also when the rest is not as it must be. */
 int oauth2_question(const struct wire_fetch *f, struct dynbuf *form, struct err *e) MUSTCHECK;
 int oauth2_answer(struct span json, struct arena *a, struct wire_fetched *out, struct err *e) MUSTCHECK;
+/* "Authorization: Basic ..." of the settings client_id and client_secret, both form-encoded before they are joined
+ * (RFC 6749 section 2.3.1); empty without a secret, or where it goes in the body. The caller wipes it. */
+int oauth2_basic(const struct wire_fetch *f, struct dynbuf *field) MUSTCHECK;
+/* The body of the question of somebody who signs in; and who an answer of status 200 says that it is: out->value is
+ * the claim that f names, of an ID token that is for f's client, from its issuer, of now, and has its nonce. */
+int oidc_question(const struct wire_fetch *f, struct dynbuf *form, struct err *e) MUSTCHECK;
+int oidc_answer(struct span json, const struct wire_fetch *f, uint64_t now_s, struct arena *a,
+                struct wire_fetched *out, struct err *e) MUSTCHECK;
 int vault_answer(struct span json, struct span where, struct arena *a, struct wire_fetched *out,
                  struct err *e) MUSTCHECK;
 /* What a renewal of a token or a lease says of its life; -1: nothing that is one. 0: without end. */

@@ -1,6 +1,7 @@
 /* What the desk asks the keeper of passkeys: to take a new one, and to look at what one signed. */
 #include "common/log.h"
 #include "proxy/keeper/keeper.h"
+#include "proxy/keeper/oidc/oidc.h"
 
 enum { ANSWER_NAME = PASSKEYS_NAME };
 
@@ -56,6 +57,8 @@ void keeper_desk(void *arg, struct chan *c, struct frame *f)
         add(arg, f);
     else if (f->type == M_PASSKEY_CHECK)
         check(arg, f);
+    else if (f->type == M_OIDC)
+        keeper_oidc(arg, f);
     else
         log_error("the desk said %u, which is no question", f->type);
 }

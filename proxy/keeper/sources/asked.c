@@ -133,3 +133,8 @@ int asked_servers(const struct policy *p, const struct credential *c, enum asked
     }
     return 0;
 }
+
+int asked_url(const struct policy *p, struct span at, struct arena *a, struct wire_upstream *to, struct err *e)
+{
+    return destination(p, &(struct setting){.key = url, .value = at}, a, to, e);
+}

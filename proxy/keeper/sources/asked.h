@@ -21,5 +21,8 @@ void asked_identify(const struct policy *p, const struct credential *c, enum ask
  * each HOST[:PORT] that it may reach. What they are lives in a; -1: e says which of them is none. */
 int asked_servers(const struct policy *p, const struct credential *c, enum asked_step step, struct wire_fetch *w,
                   struct arena *a, struct err *e) MUSTCHECK;
+/* The same of this one url, which is no source's. */
+int asked_url(const struct policy *p, struct span url, struct arena *a, struct wire_upstream *to,
+              struct err *e) MUSTCHECK;
 
 #endif

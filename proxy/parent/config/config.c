@@ -14,6 +14,7 @@ enum { CONFIG_FILE_MAX = 256 * 1024, UID_MIN = 1000, UID_NOBODY = 65534, UID_MAX
 struct row_desk {
     const struct node *at;
     struct item http, https, certificate, key, name;
+    struct row_oidc oidc;
 };
 struct row_dock {
     const struct node *at;
@@ -89,6 +90,8 @@ static const struct key desk_keys[] = {
     {"name", KEY_TEXT, AT(row_desk, name), 0,
      .help = "of https, or of http behind a proxy of this machine that speaks https: the host name that browsers go "
              "to, with a port where that is another"},
+    {"oidc", KEY_MAP, AT(row_desk, oidc), 0, .table = &config_oidc_table,
+     .help = "people sign in through this OpenID Connect provider, too"},
     {.type = KEY_END}};
 static const struct table desk_table = {"desk", sizeof(struct row_desk), desk_keys};
 
@@ -349,6 +352,7 @@ static void take_desk(struct loader *l, const struct row_desk *r, const char *fi
     config_copy(l, c->desk_address, sizeof(c->desk_address), tls ? &r->https : &r->http);
     if (r->name.at != NULL)
         config_copy(l, c->desk_name, sizeof(c->desk_name), &r->name);
+    config_take_oidc(l, &r->oidc, r->name.at != NULL, c);
     if (!tls)
         return;
     config_copy_path(l, c->desk_certificate, CONFIG_PATH, file, &r->certificate);

@@ -54,6 +54,16 @@ struct config_master {
     char argv[CONFIG_ARGS + 1][CONFIG_PATH]; /* SOURCE_EXEC; ends with an empty one */
 };
 
+/* What of an ID token is a person's name. */
+enum oidc_claim { OIDC_NONE = 0, OIDC_USERNAME, OIDC_EMAIL, OIDC_SUB };
+
+/* Through whom people sign in to the page; all zeros: through nobody. secret: its name in the store. */
+struct config_oidc {
+    char issuer[CONFIG_PATH], client[CONFIG_ADDRESS], secret[CONFIG_ADDRESS], authorization[CONFIG_PATH],
+        token[CONFIG_PATH], name[CONFIG_NAME];
+    enum oidc_claim claim;
+};
+
 /* Conversations; all zeros: there are none. */
 struct config_broker {
     char address[CONFIG_ADDRESS], models[CONFIG_PATH], tools[CONFIG_PATH], image[CONFIG_NAME];
@@ -112,6 +122,7 @@ struct config {
     char desk_address[CONFIG_ADDRESS];                                                    /* host:port */
     char desk_certificate[CONFIG_PATH], desk_key[CONFIG_PATH], desk_name[CONFIG_ADDRESS]; /* empty: without
                                   TLS of its own; a name without a certificate: behind a proxy that has one */
+    struct config_oidc oidc;
     char dock_address[CONFIG_ADDRESS];  /* of the sandbox API; empty: it is off */
     char dock_lanes[CONFIG_DOCK_LANES]; /* of it, by tenant: "TENANT LANE\n" each */
     struct config_broker broker;

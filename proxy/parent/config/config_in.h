@@ -30,6 +30,12 @@ struct row_egress_limit {
 };
 extern const struct table config_egress_table, config_egress_limit_table;
 void config_take_egress(struct loader *l, const struct row_egress *r, struct config *c);
+struct row_oidc {
+    const struct node *at;
+    struct item issuer, client, secret, authorization, token, name;
+    struct number claim;
+};
+extern const struct table config_oidc_table;
 
 /* KEY_CALL: an address with its port, a literal or localhost. */
 void config_read_address(struct loader *l, const struct node *n, void *field);
@@ -41,6 +47,8 @@ void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file,
 void config_take_tasks(struct loader *l, const struct items *files, const char *file, struct config *c);
 /* After the listeners, of which it needs one. */
 void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c);
+/* named: the page has a name, and with it https. */
+void config_take_oidc(struct loader *l, const struct row_oidc *r, bool named, struct config *c);
 /* "TENANT LANE\n" each, behind what is there. */
 void config_take_lanes(struct loader *l, const struct list *rows, char to[CONFIG_DOCK_LANES]);
 /* Does this address lead to this machine alone? */

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """People who decide: by name, in groups, several of them, never on their own; and what is written down of it."""
-import http.client
 import os
 import re
 import socket
-import ssl
 import urllib.parse
 
 from room import Person, start, words
 from gateway import Gateway, program, simple_policy
 from harness import PATIENCE, main, test
 from ports import free_port
+from secure import Secure, certificate
 
 LEADS = "approvers:\n  leads: { groups: [leads], quorum: 2 }\n  bob: { operators: [bob] }\n"
 
@@ -145,30 +144,6 @@ def strangers_keep_nobody_from_signing_in_where_they_did_before(lab):
         raise AssertionError("all of them together are slowed down")
     assert tried(alice.cookie) == 403
     assert [tried(alice.cookie) for _ in range(5)] == [403, 403, 403, 429, 429], "there too a few times only"
-
-
-class Secure(Person):
-    """The same over TLS, by the name that the certificate is for."""
-
-    def ask(self, method, path, body=None, host=None, origin=None):
-        trust = ssl.create_default_context(cafile=str(self.lab.dir / "desk.crt"))
-        with socket.create_connection(("127.0.0.1", int(self.host.rsplit(":")[-1])), timeout=PATIENCE) as plain:
-            with trust.wrap_socket(plain, server_hostname="approve.test") as tls:
-                conn = http.client.HTTPConnection("approve.test")
-                conn.sock = tls
-                fields = {"Host": host or self.host, "Origin": origin or self.origin, "Sec-Fetch-Site": "same-origin"}
-                if self.cookie:
-                    fields["Cookie"] = self.cookie
-                if body is not None:
-                    fields["Content-Type"] = "application/x-www-form-urlencoded"
-                conn.request(method, path, body, fields)
-                answer = conn.getresponse()
-                return answer, answer.read()
-
-
-def certificate(lab):
-    lab.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=x",
-             "-addext", "subjectAltName=DNS:approve.test", "-keyout", lab.dir / "desk.key", "-out", lab.dir / "desk.crt"], rc=0)
 
 
 NGINX = """daemon off; master_process off; pid {0}/nginx.pid; error_log {0}/nginx.log;

@@ -17,6 +17,11 @@ static void answer(uint8_t which, struct span text)
 {
     static const struct wire_fetch program = {
         .nsettings = 2, .setting = {{SPAN("value"), SPAN("/a/t")}, {SPAN("expires_in"), SPAN("/s")}}};
+    static const struct wire_fetch sign_in = {.nsettings = 4,
+                                              .setting = {{SPAN("issuer"), SPAN("https://a.example")},
+                                                          {SPAN("client_id"), SPAN("desk")},
+                                                          {SPAN("nonce"), SPAN("n")},
+                                                          {SPAN("claim"), SPAN("sub")}}};
     struct wire_fetched got = {.ok = false};
     struct dynbuf keys;
     struct err e = {{0}};
@@ -27,6 +32,7 @@ static void answer(uint8_t which, struct span text)
              : which == 1 ? vault_answer(text, SPAN("/data/data/t"), &a, &got, &e)
              : which == 5 ? github_app_answer(text, 1, &a, &got, &e)
              : which == 6 ? aws_answer(text, 1, &a, &keys, &got, &e)
+             : which == 8 ? oidc_answer(text, &sign_in, 1700000000, &a, &got, &e)
              : which == 7 ? tencent_answer(text, 1, &a, &keys, &got, &e)
                           : program_value(&program, text, &a, &got.value, &got.lifetime_ms, &e);
     MUST_HOLD(rc == 0 || e.text[0] != '\0');
@@ -68,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (n == 0)
         return 0;
     uint8_t *copy = fuzz_copy(span_of(data + 1, n - 1));
-    uint8_t which = data[0] % 8;
+    uint8_t which = data[0] % 9;
     if (which == 3 || which == 4)
         message(which == 3, span_of(copy, n - 1));
     else

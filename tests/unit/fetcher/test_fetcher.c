@@ -248,9 +248,35 @@ static void a_program_without_hosts_starts_at_once(void **state)
     close(seen.fd);
 }
 
+/* People who sign in and credentials that are fetched wait for none of the other. */
+static void each_has_places_of_its_own(void **state)
+{
+    const struct wire_fetch sign_in = {
+        .kind = FETCH_OIDC, .timeout_ms = 9000, .to = {.host = SPAN("login.example"), .port = 443}};
+    const struct wire_fetch source = {
+        .kind = SOURCE_OAUTH2, .timeout_ms = 9000, .to = {.host = SPAN("token.example"), .port = 443}};
+    uint64_t id = 1;
+    for (unsigned i = 0; i < ERRANDS_SIGN_IN; i++)
+        asks(id++, &sign_in);
+    struct dynbuf *b = chan_begin(keeper, M_FETCH, id);
+    wire_put_fetch(b, &sign_in);
+    assert_int_equal(chan_commit(keeper), 0);
+    is_told(id++, "too many values are being fetched; try again shortly");
+    for (unsigned i = 0; i < ERRANDS_MAX - ERRANDS_SIGN_IN; i++) {
+        asks(id++, &source);
+        assert_string_equal(seen.host, "token.example");
+    }
+    b = chan_begin(keeper, M_FETCH, id);
+    wire_put_fetch(b, &source);
+    assert_int_equal(chan_commit(keeper), 0);
+    is_told(id, "too many values are being fetched; try again shortly");
+    assert_int_equal(f.nsign_in, ERRANDS_SIGN_IN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_has_places_of_its_own, setup_with_peers, teardown_with_peers),
         cmocka_unit_test_setup_teardown(the_paths_of_trust_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(a_question_that_cannot_be_read_is_answered, setup, teardown),
         cmocka_unit_test_setup_teardown(the_hosts_of_a_program_are_looked_up_before_it_starts, setup_with_peers,

@@ -27,6 +27,8 @@ size_t ngot, wanted;
 char folder[64], sock[96];
 int child, dir = -1;
 bool ended;
+const char *const *keeper_told;
+size_t nkeeper_told;
 struct digest place; /* what the policy binds to a.example */
 struct digest scan;  /* its gate */
 
@@ -124,9 +126,11 @@ void spawn(void)
     char uid[16];
     snprintf(uid, sizeof(uid), "%u", geteuid());
     msg_put_u32(b, MSG_VERSION);
-    msg_put_u16(b, 1);
+    msg_put_u16(b, (uint16_t)(1 + nkeeper_told / 2));
     msg_put_span(b, SPAN("owner_uid"));
     msg_put_span(b, span_str(uid));
+    for (size_t i = 0; i < nkeeper_told; i++)
+        msg_put_span(b, span_str(keeper_told[i]));
     assert_int_equal(chan_commit_fd(parent, dir), 0);
 }
 

@@ -41,6 +41,9 @@ extern size_t ngot, wanted;
 extern char folder[64], sock[96];
 extern int child, dir;
 extern bool ended;
+/* Further settings of its configuration: key, value, key, value ... */
+extern const char *const *keeper_told;
+extern size_t nkeeper_told;
 extern struct digest place;
 extern struct digest scan;
 extern uint64_t watched;

@@ -54,8 +54,8 @@ static const char *objection(struct store *s, const struct store_operator *o, bo
 {
     bool add = o->what == OPERATOR_ADD;
     *bad = false;
-    if (!word_ok(o->name, "._-", NAME_MOST))
-        return "a name is up to 40 of a-z 0-9 . _ -, and begins with a letter or digit";
+    if (!word_ok(o->name, "._-@", NAME_MOST))
+        return "a name is up to 40 of a-z 0-9 . _ - @, and begins with a letter or digit";
     if (!groups_ok(o->groups))
         return "a group's name is up to 64 of a-z 0-9 . _ - : @ /, and each is named once";
     if (o->password.n > PASSWORD_MOST)

@@ -2,7 +2,7 @@
 
 -- The people who decide. Their passkeys are the keeper's.
 CREATE TABLE operator (
-    name       TEXT NOT NULL PRIMARY KEY,  -- a-z 0-9 . _ -
+    name       TEXT NOT NULL PRIMARY KEY,  -- a-z 0-9 . _ - @
     uid        TEXT UNIQUE,                -- "uid 1000": the user of this machine who is this person too; or NULL
     groups     TEXT NOT NULL,              -- in order, a space between; ''
     password   TEXT NOT NULL,              -- as crypt(3) made it; '': none
