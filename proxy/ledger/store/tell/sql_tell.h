@@ -18,6 +18,8 @@
     X(TELL_END, "UPDATE tell SET state=?2,tries=tries+1,ended_ms=?3,words=?4,body='' WHERE id=?1 AND state='due'") \
     X(TELL_TARGETS, "SELECT DISTINCT target,of FROM tell WHERE state='due' ORDER BY target,of LIMIT 1 OFFSET ?1") \
     X(TELL_DROP, "DELETE FROM tell WHERE state='due' AND target=?1 AND of=?2") \
+    X(TELL_MOST, "DELETE FROM tell WHERE id IN (SELECT id FROM tell WHERE target=?1 AND state='given-up'" \
+        " ORDER BY ended_ms DESC,id LIMIT -1 OFFSET ?2)") \
     X(TELL_OLD, "DELETE FROM tell WHERE id IN (SELECT id FROM tell WHERE (state='told' AND ended_ms<?1)" \
         " OR (state='given-up' AND ended_ms<?2) LIMIT 256)") \
     X(TELL_WAITING, "SELECT sandbox,tenant,count(*) FROM ticket WHERE state='pending' GROUP BY sandbox,tenant" \

@@ -293,7 +293,12 @@ static int give_up(struct store *s, struct span id, struct span target, struct s
     struct audit a;
     log_warn("notify %.*s was not told of %.*s %.*s, and will not be: %.*s", SPAN_FMT(target), SPAN_FMT(event),
              SPAN_FMT(ticket), SPAN_FMT(words));
-    if (end(s, id, "given-up", words) != 0)
+    sqlite3_stmt *q = end(s, id, "given-up", words) == 0 ? db_stmt(&s->db, SQL_TELL_MOST) : NULL;
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, target);
+    db_int(q, 2, TELL_GIVEN_UP);
+    if (db_run(&s->db, q) != 0)
         return -1;
     audit_begin(&a, s, "not-told", NULL, NULL, ticket);
     jsonw_kv(&a.w, "target", target);
@@ -313,7 +318,7 @@ static uint64_t next_try(const struct store *s, struct span target, uint64_t at_
     if (tries < 8)
         wait = TELL_BACKOFF_MS << tries;
     uint64_t last = at_ms + patience;
-    if (s->wall >= last || s->wall < at_ms) /* or the clock was set back: nobody knows how old it is */
+    if (s->wall >= last || at_ms > s->wall + patience) /* or the clock was set back: nobody knows how old it is */
         return 0;
     return s->wall + wait < last ? s->wall + wait : last;
 }

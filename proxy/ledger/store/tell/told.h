@@ -10,6 +10,7 @@ enum {
     TELL_SANDBOX_MINUTE = 10, /* messages of one sandbox in a minute, */
     TELL_MINUTE = 30,         /* of all of them, */
     TELL_QUEUE = 64,          /* and those that wait */
+    TELL_GIVEN_UP = 100,      /* the last so many that were given up are kept */
     TELL_MANY_MS = 10 * 1000,
     TELL_BACKOFF_MS = 2000, /* after the first try; twice that, and so on, up to */
     TELL_BACKOFF_MAX_MS = 10 * 60 * 1000,

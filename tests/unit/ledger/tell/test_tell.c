@@ -190,6 +190,38 @@ static void so_many_wait_and_no_more(void **state)
     assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='many'"), 1);
 }
 
+/* However often it is given up, and whatever the clock does meanwhile. */
+static void the_last_that_were_given_up_are_kept(void **state)
+{
+    const char *why;
+    told_by(1);
+    targets.target[0].give_up_ms = 5000;
+    for (unsigned i = 0; i < TELL_GIVEN_UP + 30; i++) {
+        assert_int_equal(store_tell_test(fix, SPAN("ops"), SPAN("alice"), &why), 0);
+        assert_null(why);
+        assert_int_equal(store_commit(fix), 0);
+        assert_int_equal(next(0), 1);
+        became(TELL_NEVER, "it answered 410");
+        fix_time(7000);
+    }
+    assert_int_equal(fix_count("SELECT count(*) FROM tell"), TELL_GIVEN_UP);
+}
+
+static void a_clock_that_is_set_back_gives_nothing_up_at_once(void **state)
+{
+    told_by(1);
+    fix_hold("s1", 1, 1, SPAN_NONE);
+    assert_int_equal(next(0), 1);
+    fix_wall -= 1000;
+    fix_time(0);
+    became(TELL_NOT_NOW, "no");
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE state='due' AND tries=1"), 1);
+    fix_wall -= 3600 * 1000; /* it would be tried for an hour more than it may */
+    fix_time(0);
+    became(TELL_NOT_NOW, "no");
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE state='given-up'"), 1);
+}
+
 static void each_hears_of_its_tenants_alone(void **state)
 {
     told_by(2);
@@ -266,6 +298,8 @@ int main(void)
                                        FRESH(what_must_not_be_told_again_is_given_up_at_once),
                                        FRESH(a_flood_is_one_message_and_hides_nobody_and_no_operator),
                                        FRESH(so_many_wait_and_no_more),
+                                       FRESH(the_last_that_were_given_up_are_kept),
+                                       FRESH(a_clock_that_is_set_back_gives_nothing_up_at_once),
                                        FRESH(each_hears_of_its_tenants_alone),
                                        FRESH(what_was_for_another_of_that_name_is_not_told),
                                        FRESH(what_the_start_mends_is_told),
