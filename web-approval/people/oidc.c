@@ -8,7 +8,7 @@
 #include "web-approval/people/who.h"
 #include "web-approval/route.h"
 
-enum { URL_MOST = 8192, NAME_MOST = 128, WHY_MOST = 512, CODE_MOST = 64, ISSUER_MOST = 1024 };
+enum { URL_MOST = 6 * 1024, NAME_MOST = 128, WHY_MOST = 512, CODE_MOST = 64, ISSUER_MOST = 1024 };
 
 static bool is_there(const struct exchange *x)
 {
@@ -113,7 +113,7 @@ void page_oidc_go(struct exchange *x)
         return;
     }
     reply_empty(x, 303);
-    people_flow_cookie(x, flow.text);
+    people_flow_cookie(x, flow.text, flow.known);
 }
 
 /* --- and back ------------------------------------------------------------------------ */
@@ -213,7 +213,7 @@ static void said(struct exchange *x, struct frame *f)
     }
     if (!people_sign_in(x, who, HOW_OIDC))
         return;
-    people_flow_cookie(x, known);
+    people_flow_cookie(x, known, true);
     lead_on(x);
 }
 

@@ -32,9 +32,10 @@ static void know_browser(struct exchange *x)
                    GUARD_BROWSER_DAYS * 24 * 3600);
 }
 
-void people_flow_cookie(struct exchange *x, const char *cookie)
+void people_flow_cookie(struct exchange *x, const char *cookie, bool known)
 {
-    put_cookie(x, x->flow, guard_flow_name(&x->desk->guard), cookie, "Lax", GUARD_BROWSER_DAYS * 24 * 3600);
+    put_cookie(x, x->flow, guard_flow_name(&x->desk->guard), cookie, "Lax",
+               known ? GUARD_BROWSER_DAYS * 24 * 3600 : GUARD_FLOW_MS / 1000);
 }
 
 bool people_sign_in(struct exchange *x, const char *name, enum guard_how how)

@@ -16,8 +16,8 @@ void people_decided(struct exchange *x, const struct ticket *t);
 /* A person signs in: a session, its cookie, and to where they wanted. False: answered. */
 bool people_sign_in(struct exchange *x, const char *name, enum guard_how how);
 void people_cookie(struct exchange *x, const char *cookie);
-/* Of the browser, for guard_flow. */
-void people_flow_cookie(struct exchange *x, const char *cookie);
+/* Of the browser, for guard_flow: as long as one takes, or as long as it is known. */
+void people_flow_cookie(struct exchange *x, const char *cookie, bool known);
 /* An act on a person, for the ledger; fn gets M_SANDBOX_DONE. */
 struct person_act {
     uint8_t what; /* ACT_*, as enum operator_act of proxy/ledger/store/ops.h */

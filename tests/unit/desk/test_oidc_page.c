@@ -142,13 +142,15 @@ static bool says(const struct exchange *x, const char *needle)
 
 struct browser {
     char cookie[GUARD_SEED_TEXT + 1], state[GUARD_FLOW_PROOF + 1];
+    bool known; /* somebody has signed in with it */
 };
 
-static void take_cookie(const struct exchange *x, struct browser *b)
+static void take_cookie(const struct exchange *x, struct browser *b, bool known)
 {
     size_t n = strcspn(x->flow, "="), end = strcspn(x->flow, ";");
     assert_memory_equal(x->flow, "__Host-countersign-flow", n);
-    assert_non_null(strstr(x->flow, "; HttpOnly; SameSite=Lax; Secure;"));
+    assert_non_null(strstr(x->flow, known ? "; HttpOnly; SameSite=Lax; Secure; Max-Age=15552000"
+                                          : "; HttpOnly; SameSite=Lax; Secure; Max-Age=600"));
     (void)snprintf(b->cookie, sizeof(b->cookie), "%.*s", (int)(end - n - 1), x->flow + n + 1);
 }
 
@@ -165,7 +167,7 @@ static void begins(struct browser *b)
     assert_non_null(at);
     (void)snprintf(b->state, sizeof(b->state), "%.*s", GUARD_FLOW_PROOF, at + 7);
     assert_non_null(strstr(x->away, "&code_challenge_method=S256"));
-    take_cookie(x, b);
+    take_cookie(x, b, b->known);
     assert_null(strstr(x->away, b->cookie));
     end(x);
 }
@@ -209,7 +211,8 @@ static void signs_in(struct browser *b, const char *name)
     assert_int_equal(x->status, 200);
     assert_true(x->onward && x->location[0] == '\0' && x->cookie[0] && says(x, "You are <b>alice</b>"));
     assert_int_equal(x->session->how, HOW_OIDC);
-    take_cookie(x, b);
+    b->known = true;
+    take_cookie(x, b, true);
     end(x);
 }
 
