@@ -10,7 +10,7 @@
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
 
-enum { FIRST_PID = 1000000000, FETCHES = 32, VIEWS = 6 };
+enum { FIRST_PID = 1000000000, FETCHES = 40, VIEWS = 6 };
 static struct parent parent;
 static struct child fetcher = {.role = ROLE_FETCHER}, desk = {.role = ROLE_DESK};
 static const char *started_name;
