@@ -17,7 +17,7 @@ CREATE TABLE vote (
     operator TEXT NOT NULL,
     state    TEXT NOT NULL CHECK (state IN ('approved', 'denied', 'cancelled')),
     channel  TEXT NOT NULL,
-    how      TEXT NOT NULL,                -- passkey, password, link, socket: how they had signed in; ''
+    how      TEXT NOT NULL,                -- passkey, password, link, oidc, socket: how they had signed in; ''
     reason   TEXT NOT NULL,
     facts    BLOB,                         -- SHA-256 of the facts that were shown (wire_facts_digest); NULL: not said
     passkey  BLOB,                         -- what their passkey signed over these; NULL: nothing
