@@ -107,6 +107,8 @@ struct desk {
     struct share *shares;
     struct follow *following;
     struct pictures *pictures; /* pictures.h */
+    struct diffs *diffs;       /* diffs/diffs.h */
+    bool diffs_again;          /* the store could not be read when it was asked which are wanted */
     struct chore *chores;      /* chore.h */
     struct task_kinds kinds;   /* of tasks */
     struct task *tasks;        /* that run (tasks/task.h) */
@@ -121,6 +123,8 @@ struct desk {
     char dock_mounts[8192];    /* "TENANT NAME PLACE\n" each: what it has mounted where */
     char broker_lanes[4096];   /* the same of what the broker starts */
     char broker_image[64];     /* and what its sandboxes are made of; empty: the machine's own files */
+    char diff_lane[64];        /* by which lane it is found out what a push changes; empty: by none, it is not */
+    char diff_image[64];       /* and in what */
     uint64_t owner_uid;
     struct dynbuf secrets; /* payload of the last M_SECRETS */
     struct dynbuf notice;  /* payload of the last M_POLICY_NOTICE */

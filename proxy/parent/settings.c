@@ -103,6 +103,8 @@ static void boxes(struct settings *s, const struct config *c)
     text(s, "dock_mounts", c->dock_mounts);
     text(s, "broker_lanes", c->broker.lanes);
     text(s, "broker_image", c->broker.image);
+    text(s, "diff_lane", c->diff_lane);
+    text(s, "diff_image", c->diff_image);
 }
 
 /* Where models are asked: the proxy's own address, as a client of this machine reaches it. */

@@ -4,6 +4,7 @@
 #include "common/memfd.h"
 #include "policy/policy.h"
 #include "web-approval/deciding/deciding.h"
+#include "web-approval/diffs/diffs.h"
 #include "web-approval/image.h"
 #include "web-approval/people/people.h"
 #include "web-approval/pictures/pictures.h"
@@ -248,6 +249,7 @@ static void whole_ticket(struct exchange *x, struct view *v)
     head(x, v);
     page_flags(x, &v->r);
     facts(x, t);
+    page_diff(x, v);
     about(x, t);
     page_beside(x, v);
     page_request(x, v);

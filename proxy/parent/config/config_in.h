@@ -17,6 +17,12 @@ struct row_broker {
 };
 extern const struct table config_broker_table;
 
+struct row_diff {
+    const struct node *at;
+    struct item lane, image;
+};
+extern const struct table config_diff_table;
+
 /* KEY_CALL: an address with its port, a literal or localhost. */
 void config_read_address(struct loader *l, const struct node *n, void *field);
 /* Fits, or a problem at it. */
@@ -27,6 +33,8 @@ void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file,
 void config_take_tasks(struct loader *l, const struct items *files, const char *file, struct config *c);
 /* After the listeners, of which it needs one. */
 void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c);
+/* By which lane diffs of pushes are made, and in what. */
+void config_take_diff(struct loader *l, const struct row_diff *r, struct config *c);
 /* "TENANT LANE\n" each, behind what is there. */
 void config_take_lanes(struct loader *l, const struct list *rows, char to[CONFIG_DOCK_LANES]);
 /* Does this address lead to this machine alone? */
