@@ -69,8 +69,7 @@ static void ledger_frame(void *arg, struct chan *c, struct frame *f)
     if (f->type == M_EVENT) {
         struct msg_in m = msg_in(f->payload);
         struct span kind = msg_get_span(&m, 64), subject = msg_get_span(&m, 256);
-        if (msg_end(&m) == 0)
-        {
+        if (msg_end(&m) == 0) {
             server_event(d->server, f->id, kind, subject);
             if (span_eq(kind, SPAN("ticket")))
                 diffs_event(d, subject);

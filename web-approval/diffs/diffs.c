@@ -48,14 +48,39 @@ static size_t of_sandbox(const struct desk *d, const char *sandbox, enum diff_st
     return n;
 }
 
-/* Of this sandbox (NULL: of any) what nobody has looked at for longest goes. False: all of it is still to be made. */
-static bool oldest_goes(struct desk *d, const char *sandbox)
+static uint64_t bytes_of(const struct desk *d, const char *sandbox)
+{
+    uint64_t n = 0;
+
+    for (const struct diff *o = d->diffs->first; o; o = o->next)
+        n += !sandbox || strcmp(o->sandbox, sandbox) == 0 ? o->json.n : 0;
+    return n;
+}
+
+void diffs_free(struct desk *d)
+{
+    while (d->diffs && d->diffs->first)
+        forget(d, d->diffs->first);
+    free(d->diffs);
+    d->diffs = NULL;
+}
+
+/* Of this sandbox what nobody has looked at for longest goes; NULL: of the one that takes most. False: all of it is
+ * still to be made. */
+static bool oldest_goes(struct desk *d, const char *sandbox, bool by_bytes)
 {
     struct diff *oldest = NULL;
+    uint64_t most = 0;
 
-    for (struct diff *o = d->diffs->first; o; o = o->next)
-        if (is_idle(o) && (!sandbox || strcmp(o->sandbox, sandbox) == 0) && (!oldest || o->used < oldest->used))
+    for (struct diff *o = d->diffs->first; o; o = o->next) {
+        if (!is_idle(o) || (sandbox && strcmp(o->sandbox, sandbox) != 0))
+            continue;
+        uint64_t takes = by_bytes ? bytes_of(d, o->sandbox) : of_sandbox(d, o->sandbox, DIFF_NONE);
+        if (!oldest || takes > most || (takes == most && o->used < oldest->used)) {
             oldest = o;
+            most = takes;
+        }
+    }
     if (oldest)
         forget(d, oldest);
     return oldest != NULL;
@@ -66,11 +91,11 @@ static bool make_room(struct desk *d, const char *sandbox)
 {
     size_t all = 0;
 
-    if (of_sandbox(d, sandbox, DIFF_NONE) >= DIFFS_EACH_MAX && !oldest_goes(d, sandbox))
+    if (of_sandbox(d, sandbox, DIFF_NONE) >= DIFFS_EACH_MAX && !oldest_goes(d, sandbox, false))
         return false;
     for (const struct diff *o = d->diffs->first; o; o = o->next)
         all++;
-    return all < DIFFS_MAX || oldest_goes(d, NULL);
+    return all < DIFFS_MAX || oldest_goes(d, NULL, false);
 }
 
 static bool is_of(const struct diff *one, const struct ticket *t)
@@ -157,7 +182,8 @@ const char *diffs_refuse(struct desk *d, const struct ticket *t)
     if (!is_push(t))
         return "its rule wants to see what a push changes, and this is none that can be compared";
     if (!d->diff_lane[0])
-        return "its rule wants to see what the push changes, and `diff:` of the configuration names no lane to read the "
+        return "its rule wants to see what the push changes, and `diff:` of the configuration names no lane to read "
+               "the "
                "repository by";
     diffs_want(d, t);
     if (one && one->state == DIFF_MADE)
@@ -210,6 +236,27 @@ void diffs_all(struct desk *d)
     arena_free(&a);
 }
 
+static uint64_t last_ran(const struct desk *d, const char *sandbox)
+{
+    uint64_t last = 0;
+
+    for (const struct diff *o = d->diffs->first; o; o = o->next)
+        last = strcmp(o->sandbox, sandbox) == 0 && o->ran > last ? o->ran : last;
+    return last;
+}
+
+/* The sandboxes take turns, whoever has more of them waiting. */
+static struct diff *whose_turn(const struct desk *d, uint64_t now_ms)
+{
+    struct diff *first = NULL;
+
+    for (struct diff *o = d->diffs ? d->diffs->first : NULL; o; o = o->next)
+        if (o->state == DIFF_WAITS && o->not_before_ms <= now_ms && of_sandbox(d, o->sandbox, DIFF_RUNS) == 0 &&
+            (!first || last_ran(d, o->sandbox) < last_ran(d, first->sandbox)))
+            first = o;
+    return first;
+}
+
 void diffs_due(struct desk *d, uint64_t now_ms)
 {
     size_t runs = 0;
@@ -220,16 +267,11 @@ void diffs_due(struct desk *d, uint64_t now_ms)
     }
     for (const struct diff *o = d->diffs ? d->diffs->first : NULL; o; o = o->next)
         runs += o->state == DIFF_RUNS;
-    for (struct diff *o = d->diffs ? d->diffs->first : NULL; o && runs < DIFFS_AT_ONCE;) {
-        if (o->state != DIFF_WAITS || o->not_before_ms > now_ms || of_sandbox(d, o->sandbox, DIFF_RUNS) > 0) {
-            o = o->next;
-            continue;
-        }
+    for (struct diff *o; runs < DIFFS_AT_ONCE && (o = whose_turn(d, now_ms)) != NULL; runs++) {
         o->state = DIFF_RUNS;
         o->tries++;
-        runs++;
+        o->ran = ++d->diffs->turn;
         diff_make(d, o); /* which may be over with this, and any of them have gone */
-        o = d->diffs->first;
     }
 }
 
@@ -246,7 +288,6 @@ static void over(struct desk *d, struct diff *one)
 
 void diff_made(struct desk *d, struct diff *one, struct span json)
 {
-    uint64_t all = json.n;
     bool again = false;
     const char *why;
     int is = diff_result(json, one->nrefs, &why, &again);
@@ -255,15 +296,9 @@ void diff_made(struct desk *d, struct diff *one, struct span json)
         diff_failed(d, one, why, again);
         return;
     }
-    for (const struct diff *o = d->diffs->first; o; o = o->next)
-        all += o == one ? 0 : o->json.n;
-    one->state = DIFF_RUNS; /* it does not make room for itself */
-    while (all > DIFFS_BYTES_MAX && oldest_goes(d, NULL)) {
-        all = json.n;
-        for (const struct diff *o = d->diffs->first; o; o = o->next)
-            all += o == one ? 0 : o->json.n;
-    }
     dynbuf_reset(&one->json);
+    while (bytes_of(d, NULL) + json.n > DIFFS_BYTES_MAX && oldest_goes(d, NULL, true)) /* it is not idle itself */
+        ;
     if (dynbuf_add(&one->json, json) != 0) {
         diff_failed(d, one, "there is no memory for it", true);
         return;

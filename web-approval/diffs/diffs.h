@@ -1,7 +1,7 @@
 /* What a held push changes, like a pull request: found out by the git in a sandbox of its own
  * (sandbox-shim/inside/diff/), which reads that one repository by the lane that the configuration names. What comes
- * back is held against diff.schema.json and is a result or an error in a word; it belongs to the digest of its ticket.
- * Kept in memory, within limits: another desk has it made again. */
+ * back is held against diff.schema.json and is a result or an error in a word; it belongs to the digest of its
+ * ticket. Kept in memory, within limits: another desk has it made again. */
 #ifndef WEB_APPROVAL_DIFFS_DIFFS_H
 #define WEB_APPROVAL_DIFFS_DIFFS_H
 
@@ -9,14 +9,14 @@
 #include "web-approval/page/page.h"
 
 enum {
-    DIFFS_MAX = 64,                      /* known of at once: made, or to be made */
-    DIFFS_EACH_MAX = 16,                 /* of these, of one sandbox */
-    DIFFS_BYTES_MAX = 32 * 1024 * 1024,  /* of all results together */
-    DIFFS_AT_ONCE = 2,                   /* that are being made, of one sandbox one */
-    DIFFS_TRIES = 3,                     /* where the warden or a process was lost, and not by what was found */
-    DIFFS_RETRY_MS = 3000,               /* between these */
-    DIFFS_STALE_MS = 20000,              /* a failure is this old before a look at it begins anew */
-    DIFFS_PUSH_MAX = 64 * 1024 * 1024,   /* of a held body */
+    DIFFS_MAX = 64,                     /* known of at once: made, or to be made */
+    DIFFS_EACH_MAX = 16,                /* of these, of one sandbox */
+    DIFFS_BYTES_MAX = 32 * 1024 * 1024, /* of all results together */
+    DIFFS_AT_ONCE = 2,                  /* that are being made, of one sandbox one */
+    DIFFS_TRIES = 3,                    /* where the warden or a process was lost, and not by what was found */
+    DIFFS_RETRY_MS = 3000,              /* between these */
+    DIFFS_STALE_MS = 20000,             /* a failure is this old before a look at it begins anew */
+    DIFFS_PUSH_MAX = 64 * 1024 * 1024,  /* of a held body */
     DIFFS_RESULT_MAX = 4 * 1024 * 1024,
     DIFFS_COMMAND_S = 150,
     DIFFS_RESULT_ARENA = 24 * 1024 * 1024, /* for a result, taken apart */
@@ -30,9 +30,9 @@ struct diff {
     struct digest digest;                  /* of the ticket that was made of */
     enum diff_state state;
     unsigned tries;
-    size_t nrefs; /* of its push */
-    uint64_t not_before_ms, at_ms, used;
-    bool unwanted; /* its ticket is decided */
+    size_t nrefs;                             /* of its push */
+    uint64_t not_before_ms, at_ms, used, ran; /* used, ran: turns */
+    bool unwanted;                            /* its ticket is decided */
     const char *why;    /* DIFF_FAILED: in words; DIFF_MADE: what of it is not there; NULL: it is complete */
     struct dynbuf json; /* DIFF_MADE: fits the schema */
 };
@@ -41,7 +41,7 @@ struct diff {
 enum { PUSH_REFS = 16 };
 struct push {
     struct span old_id[PUSH_REFS], new_id[PUSH_REFS], name[PUSH_REFS];
-    size_t n, pack_at; /* pack_at: bytes before the pack; 0: there is none, each ref is deleted */
+    size_t n, pack_at;  /* pack_at: bytes before the pack; 0: there is none, each ref is deleted */
     const char *format; /* sha1, sha256 */
 };
 /* NULL, or why it cannot be read, in words. */
@@ -60,6 +60,8 @@ void diffs_event(struct desk *d, struct span ticket);
 void diffs_all(struct desk *d);
 /* Begin those whose turn it is. */
 void diffs_due(struct desk *d, uint64_t now_ms);
+/* None is being made. */
+void diffs_free(struct desk *d);
 /* Told when one is over, if it is set: for who looks at a page. */
 extern void (*diffs_over)(struct desk *d, struct span ticket);
 
@@ -74,7 +76,8 @@ void diff_failed(struct desk *d, struct diff *one, const char *why, bool again);
  * -1: it is none. */
 int diff_result(struct span json, size_t refs, const char **why, bool *again) MUSTCHECK;
 
-/* --- page_diff.c ------------------------------------------------------------------------------------------------- */
+/* --- page_diff.c -------------------------------------------------------------------------------------------------
+ */
 void page_diff(struct exchange *x, const struct view *v);
 /* "diff": {...} of a ticket's JSON. */
 void diffs_json(struct jsonw *w, struct desk *d, const struct ticket *t);

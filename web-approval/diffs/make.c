@@ -102,8 +102,7 @@ static void result_read(struct exchange *x, const struct transfer_end *e)
     if (e->how == SB_EXITED && e->code == 0 && e->said.n > 0 && dynbuf_add(&m->result, e->said) == 0)
         finish(x, NULL, false);
     else
-        finish(x, e->how != SB_EXITED ? "its sandbox was lost" : "it is larger than is taken",
-               e->how != SB_EXITED);
+        finish(x, e->how != SB_EXITED ? "its sandbox was lost" : "it is larger than is taken", e->how != SB_EXITED);
 }
 
 static struct dynbuf *file_ask(struct exchange *x, enum talk_file what, struct span path)
@@ -132,7 +131,8 @@ static void looked(struct exchange *x, const struct transfer_end *e)
     if (e->how == SB_TIMED_OUT)
         finish(x, "it took longer than it may (150 s)", false);
     else if (e->how != SB_EXITED)
-        finish(x, e->how == SB_LOST ? "its sandbox was lost" : "git was ended: it needed more memory than it may have",
+        finish(x,
+               e->how == SB_LOST ? "its sandbox was lost" : "git was ended: it needed more memory than it may have",
                e->how == SB_LOST);
     else if (e->code != 0)
         finish(x, "what looks at a push did not do so", false);

@@ -4,8 +4,11 @@
 
 enum { OPEN_FILES = 12, OPEN_BYTES = 48 * 1024, ID_SHOWN = 10, WORDS_SHOWN = 200, PATH_SHOWN = 400 };
 
-static const char *const state_words[] = {[DIFF_NONE] = "none", [DIFF_WAITS] = "waits", [DIFF_RUNS] = "being made",
-                                          [DIFF_MADE] = "made", [DIFF_FAILED] = "failed"};
+static const char *const state_words[] = {[DIFF_NONE] = "none",
+                                          [DIFF_WAITS] = "waits",
+                                          [DIFF_RUNS] = "being made",
+                                          [DIFF_MADE] = "made",
+                                          [DIFF_FAILED] = "failed"};
 
 static uint64_t number(const struct json *j, const char *key)
 {
@@ -40,9 +43,10 @@ static struct span last_step(struct span path)
 /* What runs by itself on the other side, once it is there. */
 static bool is_workflow(struct span path)
 {
-    static const char *const begins[] = {".github/workflows/", ".github/actions/", ".gitea/workflows/", ".forgejo/workflows/",
-                                         ".circleci/", ".buildkite/"};
-    static const char *const is[] = {".gitlab-ci.yml", "Jenkinsfile", ".travis.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml"};
+    static const char *const begins[] = {".github/workflows/",  ".github/actions/", ".gitea/workflows/",
+                                         ".forgejo/workflows/", ".circleci/",       ".buildkite/"};
+    static const char *const is[] = {".gitlab-ci.yml", "Jenkinsfile", ".travis.yml", "azure-pipelines.yml",
+                                     "bitbucket-pipelines.yml"};
 
     for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
         if (span_ieq(span_first(path, strlen(begins[i])), span_str(begins[i])))
@@ -55,9 +59,10 @@ static bool is_workflow(struct span path)
 
 static bool is_lock(struct span path)
 {
-    static const char *const is[] = {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock",
-                                     "bun.lockb", "Cargo.lock", "poetry.lock", "uv.lock", "Pipfile.lock", "go.sum",
-                                     "composer.lock", "Gemfile.lock", "gradle.lockfile", "flake.lock", "packages.lock.json"};
+    static const char *const is[] = {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock",  "pnpm-lock.yaml",
+                                     "bun.lock",          "bun.lockb",           "Cargo.lock", "poetry.lock",
+                                     "uv.lock",           "Pipfile.lock",        "go.sum",     "composer.lock",
+                                     "Gemfile.lock",      "gradle.lockfile",     "flake.lock", "packages.lock.json"};
 
     for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++)
         if (span_ieq(last_step(path), span_str(is[i])))
@@ -118,8 +123,14 @@ static void tags(struct exchange *x, const struct json *f)
 {
     struct span path = json_text(f, SPAN("path")), from = json_text(f, SPAN("from"));
 
-    tag(x, says(f, "how", "A") ? "new" : says(f, "how", "D") ? "deleted" : says(f, "how", "R") ? "renamed"
-           : says(f, "how", "C") ? "copied" : says(f, "how", "T") ? "another kind" : "changed", false);
+    tag(x,
+        says(f, "how", "A")   ? "new"
+        : says(f, "how", "D") ? "deleted"
+        : says(f, "how", "R") ? "renamed"
+        : says(f, "how", "C") ? "copied"
+        : says(f, "how", "T") ? "another kind"
+                              : "changed",
+        false);
     if (is_workflow(path) || (from.n && is_workflow(from)))
         tag(x, "runs in CI", true);
     if (is_lock(path))
@@ -147,11 +158,11 @@ static void sizes(struct exchange *x, const struct json *f)
         show_size(&x->out, number(f, "new_size"));
 }
 
-static void file_name(struct exchange *x, const struct json *f)
+static void file_name(struct exchange *x, const struct json *f, size_t nth)
 {
     struct span from = json_text(f, SPAN("from"));
 
-    PUT(x, "<b class=\"mono path\">");
+    (void)dynbuf_addf(&x->out, "<b class=\"mono path\" id=\"file-%zu\">", nth);
     if (from.n) {
         show_cut(&x->out, from, PATH_SHOWN);
         PUT(x, " &#8594; ");
@@ -171,22 +182,21 @@ static void counts(struct exchange *x, uint64_t more, uint64_t less)
 }
 
 /* What a line is says its first character, colour only once more. */
-static void patch(struct exchange *x, const struct json *f)
+static void patch(struct exchange *x, const struct json *f, size_t nth)
 {
     struct span rest = json_text(f, SPAN("patch")), line;
     bool more = rest.n > 0;
 
-    PUT(x, "<pre class=\"patch\" tabindex=\"0\" role=\"region\" aria-label=\"Changes of ");
-    show_cut(&x->out, json_text(f, SPAN("path")), PATH_SHOWN);
-    PUT(x, "\">");
+    (void)dynbuf_addf(&x->out, "<pre class=\"patch\" tabindex=\"0\" role=\"region\" aria-labelledby=\"file-%zu\">",
+                      nth);
     while (more) {
         more = span_cut(rest, '\n', &line, &rest) && rest.n > 0;
-        const char *is = line.n == 0            ? "same"
-                         : line.p[0] == '+'     ? "add"
-                         : line.p[0] == '-'     ? "gone"
-                         : line.p[0] == '@'     ? "hunk"
-                         : line.p[0] == '\\'    ? "hunk"
-                                                : "same";
+        const char *is = line.n == 0         ? "same"
+                         : line.p[0] == '+'  ? "add"
+                         : line.p[0] == '-'  ? "gone"
+                         : line.p[0] == '@'  ? "hunk"
+                         : line.p[0] == '\\' ? "hunk"
+                                             : "same";
         (void)dynbuf_addf(&x->out, "<span class=\"%s\">", is);
         show_body(&x->out, line);
         PUT(x, "\n</span>");
@@ -194,13 +204,13 @@ static void patch(struct exchange *x, const struct json *f)
     PUT(x, "</pre>\n");
 }
 
-static void file(struct exchange *x, const struct json *f, bool open)
+static void file(struct exchange *x, const struct json *f, size_t nth, bool open)
 {
     bool text = says(f, "kind", "text"), cut = truth(f, "cut");
 
     (void)dynbuf_addf(&x->out, text ? "<details class=\"file\"%s>\n<summary>" : "<div class=\"file flat\">\n<p>",
                       open ? " open" : "");
-    file_name(x, f);
+    file_name(x, f, nth);
     if (text || says(f, "kind", "large"))
         counts(x, number(f, "added"), number(f, "removed"));
     tags(x, f);
@@ -212,7 +222,7 @@ static void file(struct exchange *x, const struct json *f, bool open)
     }
     (void)dynbuf_add(&x->out, text ? SPAN("</summary>\n") : SPAN("</p>\n"));
     if (text && number(f, "added") + number(f, "removed") > 0)
-        patch(x, f);
+        patch(x, f, nth);
     if (cut)
         PUT(x, "<p class=\"note\">It goes on: the rest is too long to be shown.</p>\n");
     if (says(f, "kind", "large") || says(f, "kind", "unknown")) {
@@ -283,28 +293,34 @@ static void base(struct exchange *x, const struct json *ref)
     PUT(x, "</span></p>\n");
 }
 
-static void files(struct exchange *x, const struct json *ref, size_t *opened, size_t *bytes)
+/* How many were put on the page, and of these opened, with how many bytes. */
+struct put {
+    size_t files, opened, bytes;
+};
+
+static void files(struct exchange *x, const struct json *ref, struct put *p)
 {
     const struct json *list = json_get(ref, SPAN("files"));
     uint64_t total = number(ref, "files_total");
 
     for (const struct json *f = list ? list->child : NULL; f; f = f->next) {
         size_t n = json_text(f, SPAN("patch")).n;
-        bool open = *opened < OPEN_FILES && n <= OPEN_BYTES - *bytes;
-        *opened += open;
-        *bytes += open ? n : 0;
-        file(x, f, open);
+        bool open = p->opened < OPEN_FILES && n <= OPEN_BYTES - p->bytes;
+        p->opened += open;
+        p->bytes += open ? n : 0;
+        file(x, f, ++p->files, open);
     }
     if (list && (total > list->count || truth(ref, "files_cut"))) {
         PUT(x, "<p class=\"note\">And ");
         show_count(&x->out, total - list->count, "file");
-        show_own(&x->out, truth(ref, "files_cut") ? " at least that are not listed.</p>\n" : " that are not listed.</p>\n");
+        show_own(&x->out,
+                 truth(ref, "files_cut") ? " at least that are not listed.</p>\n" : " that are not listed.</p>\n");
     }
     if (list && total == 0)
         PUT(x, "<p class=\"note\">No file changes.</p>\n");
 }
 
-static void one_ref(struct exchange *x, const struct json *ref, struct span name, size_t *opened, size_t *bytes)
+static void one_ref(struct exchange *x, const struct json *ref, struct span name, struct put *p)
 {
     uint64_t dropped = number(ref, "dropped");
 
@@ -313,9 +329,10 @@ static void one_ref(struct exchange *x, const struct json *ref, struct span name
     PUT(x, "</h3>\n");
     if (!says(ref, "state", "compared")) {
         PUT(x, "<p class=\"note\">");
-        show_own(&x->out, says(ref, "state", "deleted")     ? "It is deleted: nothing comes in its place."
-                          : says(ref, "state", "no-commit") ? "It leads to something that is no commit, which is not shown."
-                                                            : "What it leads to now is not there to be compared with.");
+        show_own(&x->out, says(ref, "state", "deleted") ? "It is deleted: nothing comes in its place."
+                          : says(ref, "state", "no-commit")
+                              ? "It leads to something that is no commit, which is not shown."
+                              : "What it leads to now is not there to be compared with.");
         PUT(x, "</p>\n");
         return;
     }
@@ -327,7 +344,7 @@ static void one_ref(struct exchange *x, const struct json *ref, struct span name
         PUT(x, "</b>: a force push.</p>\n");
     }
     commits(x, ref);
-    files(x, ref, opened, bytes);
+    files(x, ref, p);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -337,7 +354,10 @@ static void look_first(struct exchange *x, const struct sums *s)
     const struct {
         uint64_t n;
         const char *noun;
-    } found[] = {{s->workflows, "CI file"}, {s->programs, "new program"}, {s->links, "symbolic link"}, {s->modules, "submodule"}};
+    } found[] = {{s->workflows, "CI file"},
+                 {s->programs, "new program"},
+                 {s->links, "symbolic link"},
+                 {s->modules, "submodule"}};
     bool any = false;
 
     for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
@@ -354,7 +374,8 @@ static void look_first(struct exchange *x, const struct sums *s)
 static void made(struct exchange *x, const struct diff *one, const struct push *p)
 {
     struct sums s = {.files = 0};
-    size_t i = 0, opened = 0, bytes = 0;
+    struct put put = {.files = 0};
+    size_t i = 0;
     struct arena a;
 
     arena_init(&a, DIFFS_RESULT_ARENA);
@@ -373,7 +394,7 @@ static void made(struct exchange *x, const struct diff *one, const struct push *
     }
     look_first(x, &s);
     for (const struct json *r = list ? list->child : NULL; r && i < p->n; r = r->next, i++)
-        one_ref(x, r, p->name[i], &opened, &bytes);
+        one_ref(x, r, p->name[i], &put);
     arena_free(&a);
 }
 
@@ -383,7 +404,8 @@ static void none_yet(struct exchange *x, const struct ticket *t, const struct di
 
     PUT(x, "<p class=\"note\">");
     if (!d->diff_lane[0])
-        PUT(x, "It is not found out: <code>diff:</code> of the configuration names no lane to read the repository by.");
+        PUT(x,
+            "It is not found out: <code>diff:</code> of the configuration names no lane to read the repository by.");
     else if (one && one->state == DIFF_FAILED) {
         PUT(x, "It could not be found out: ");
         show_own(&x->out, one->why);
@@ -391,7 +413,8 @@ static void none_yet(struct exchange *x, const struct ticket *t, const struct di
     } else if (!span_eq(t->state, SPAN("pending")))
         PUT(x, "It is not kept any more.");
     else if (!one)
-        PUT(x, "It cannot be found out now: this sandbox has as many pushes waiting for it as it may, or this is no push that can be compared.");
+        PUT(x, "It cannot be found out now: this sandbox has as many pushes waiting for it as it may, or this is no "
+               "push that can be compared.");
     else
         PUT(x, "It is being found out, in a sandbox of its own.");
     PUT(x, "</p>\n");

@@ -88,6 +88,7 @@ const char *push_read(struct span body, struct push *p)
             ;
     p->format = p->old_id[0].n == 64 ? "sha256" : "sha1";
     p->pack_at = packs ? at : 0;
-    return is != LINE_END || (packs && !span_starts(span_from(body, at), SPAN("PACK"))) ? "it has no pack where one belongs"
-                                                                                       : NULL;
+    return is != LINE_END || (packs && !span_starts(span_from(body, at), SPAN("PACK")))
+               ? "it has no pack where one belongs"
+               : NULL;
 }

@@ -20,7 +20,9 @@ static const char *error_words(struct span error, bool *again)
         const char *error, *words;
         bool again;
     } table[] = {
-        {"denied", "the gateway did not let the repository be read: the policy has to allow the fetch to the lane of diffs", false},
+        {"denied",
+         "the gateway did not let the repository be read: the policy has to allow the fetch to the lane of diffs",
+         false},
         {"unauthorized", "the repository asks for a credential that the reading rule does not give", false},
         {"not-found", "the repository is not there, or its reader may not see it", false},
         {"moved", "the repository says that it is elsewhere, and nobody followed it there", false},

@@ -324,6 +324,7 @@ static void whole_body(struct exchange *x, struct view *v)
     PUT(x, "<div class=\"ticket\">\n<div class=\"what\">\n");
     head(x, v);
     page_flags(x, &v->r);
+    page_diff(x, v);
     PUT(x, "<section aria-labelledby=\"all\">\n<h2 id=\"all\">The whole body</h2>\n<p class=\"meta\">");
     show_size(&x->out, t->body_size);
     PUT(x, "</p>\n");

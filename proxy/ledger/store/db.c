@@ -21,7 +21,7 @@ static const struct db_statement statements[SQL_COUNT] = {
 #undef X
 };
 static const char *const schemas[DB_SCHEMA] = {
-    schema_sql,   schema_2_sql, schema_3_sql,  schema_4_sql,  schema_5_sql,  schema_6_sql, schema_7_sql,
+    schema_sql,   schema_2_sql, schema_3_sql,  schema_4_sql,  schema_5_sql,  schema_6_sql,  schema_7_sql,
     schema_8_sql, schema_9_sql, schema_10_sql, schema_11_sql, schema_12_sql, schema_13_sql, schema_14_sql};
 static const unsigned tables[DB_SCHEMA] = {7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 20};
 

@@ -1,5 +1,6 @@
 /* The way of one diff: what the other side has is asked, as much of it fetched as the pack needs, the pack completed
- * and checked, then each ref compared. Each step that fails ends it with a word; nothing of git's own words crosses. */
+ * and checked, then each ref compared. Each step that fails ends it with a word; nothing of git's own words crosses.
+ */
 #include "sandbox-shim/inside/diff/shim_diff.h"
 
 #include <fcntl.h>
@@ -41,10 +42,14 @@ static const char *why(const char *complaint)
 {
     static const struct {
         const char *says, *word;
-    } table[] = {{"returned error: 403", "denied"},       {"returned error: 401", "unauthorized"},
-                 {"could not read Username", "unauthorized"}, {"not found", "not-found"},
-                 {"returned error: 404", "not-found"},    {"returned error: 3", "moved"},
-                 {"not our ref", "old-gone"},            {"unadvertised object", "old-gone"}};
+    } table[] = {{"returned error: 403", "denied"},
+                 {"returned error: 401", "unauthorized"},
+                 {"could not read Username", "unauthorized"},
+                 {"not found", "not-found"},
+                 {"returned error: 404", "not-found"},
+                 {"returned error: 3", "moved"},
+                 {"not our ref", "old-gone"},
+                 {"unadvertised object", "old-gone"}};
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if (strstr(complaint, table[i].says))
@@ -215,8 +220,18 @@ static void commits_put(const char *to, const char *base)
 {
     char most[32];
     snprintf(most, sizeof(most), "--max-count=%d", DIFF_COMMITS_MAX);
-    const char *const words[] = {"log", "-z", "--no-show-signature", "--no-mailmap", "--no-color", "--no-decorate",
-                                 "--encoding=UTF-8", most, "--format=%H%x01%an%x01%s", to, base ? "--not" : NULL, base,
+    const char *const words[] = {"log",
+                                 "-z",
+                                 "--no-show-signature",
+                                 "--no-mailmap",
+                                 "--no-color",
+                                 "--no-decorate",
+                                 "--encoding=UTF-8",
+                                 most,
+                                 "--format=%H%x01%an%x01%s",
+                                 to,
+                                 base ? "--not" : NULL,
+                                 base,
                                  NULL};
     struct git_said s;
     size_t shown = 0;
@@ -285,7 +300,8 @@ void push_diff(char **argv)
     size_t budget = DIFF_TEXT_MAX;
     char scheme[8];
 
-    if (!argv[0] || !argv[1] || !argv[2] || (strncmp(argv[0], "https://", 8) != 0 && strncmp(argv[0], "http://", 7) != 0))
+    if (!argv[0] || !argv[1] || !argv[2] ||
+        (strncmp(argv[0], "https://", 8) != 0 && strncmp(argv[0], "http://", 7) != 0))
         _exit(2);
     w.url = argv[0];
     w.pack_at = strtol(argv[1], NULL, 10);

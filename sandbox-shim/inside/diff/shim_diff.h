@@ -1,7 +1,7 @@
 /* What a held push changes, found out inside a sandbox of its own by the git that is there: `countersign-shim
  * --push-diff URL PACK_AT FORMAT (OLD NEW)...`. The push, as it was held, is in PUSH_FILE; what it lacks is fetched
- * from URL by id; the answer is DIFF_FILE, JSON that fits web-approval/diffs/diff.schema.json, whatever the push or the
- * repository has in it. libc only. */
+ * from URL by id; the answer is DIFF_FILE, JSON that fits web-approval/diffs/diff.schema.json, whatever the push or
+ * the repository has in it. libc only. */
 #ifndef SANDBOX_SHIM_INSIDE_DIFF_SHIM_DIFF_H
 #define SANDBOX_SHIM_INSIDE_DIFF_SHIM_DIFF_H
 
@@ -11,8 +11,8 @@
 
 #define PUSH_DIFF_SHIM "/countersign/countersign-shim" /* INSIDE_SHIM of plan/plan.h */
 #define PUSH_DIFF_MODE "--push-diff"
-#define PUSH_FILE "/workspace/push"
-#define DIFF_FILE "/workspace/diff.json"
+#define PUSH_FILE      "/workspace/push"
+#define DIFF_FILE      "/workspace/diff.json"
 
 enum {
     DIFF_REFS_MAX = 16,

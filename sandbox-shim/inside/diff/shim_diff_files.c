@@ -98,7 +98,8 @@ static void patch_put(const struct git_said *s, size_t *budget)
 /* Of what is too large to be shown: is it text at all, and how much of it changed. */
 static void large_put(const char *old, const char *new)
 {
-    const char *const words[] = {"diff", "--no-ext-diff", "--no-textconv", "--numstat", "--no-renames", old, new, NULL};
+    const char *const words[] = {"diff", "--no-ext-diff", "--no-textconv", "--numstat", "--no-renames", old, new,
+                                 NULL};
     unsigned long long more, less;
     struct git_said s;
 
@@ -120,8 +121,16 @@ static void blobs_put(const struct changed *c, const char *empty_blob, const uin
 {
     const char *const old = is_blob(c, 0) && !is_none(c->id[0]) ? c->id[0] : empty_blob;
     const char *const new = is_blob(c, 1) && !is_none(c->id[1]) ? c->id[1] : empty_blob;
-    const char *const words[] = {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--unified=3",
-                                 "--diff-algorithm=myers", old, new, NULL};
+    const char *const words[] = {"diff",
+                                 "--no-ext-diff",
+                                 "--no-textconv",
+                                 "--no-color",
+                                 "--no-renames",
+                                 "--unified=3",
+                                 "--diff-algorithm=myers",
+                                 old,
+                                 new,
+                                 NULL};
     struct git_said s;
 
     if (strcmp(old, new) == 0) {
@@ -180,8 +189,19 @@ bool files_put(const char *from, const char *to, const char *empty_blob, size_t 
 {
     char most[24];
     snprintf(most, sizeof(most), "-l%d", DIFF_RENAMES_MAX);
-    const char *const words[] = {"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", most,
-                                 "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", from, to, NULL};
+    const char *const words[] = {"diff-tree",
+                                 "-r",
+                                 "-z",
+                                 "--raw",
+                                 "--no-abbrev",
+                                 "--find-renames",
+                                 most,
+                                 "--no-ext-diff",
+                                 "--no-textconv",
+                                 "--ignore-submodules=none",
+                                 from,
+                                 to,
+                                 NULL};
     struct git_said s;
     struct changed c;
     uint64_t n = 0;

@@ -26,8 +26,11 @@ void out_number(const char *key, uint64_t v)
 /* Bytes of the character that begins here, 0: it is none. */
 static size_t utf8(const unsigned char *p, size_t n)
 {
-    size_t need = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3
-                  : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+    size_t need = p[0] < 0x80                   ? 1
+                  : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+                  : (p[0] & 0xf0) == 0xe0       ? 3
+                  : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+                                                : 0;
 
     if (need == 0 || need > n)
         return 0;

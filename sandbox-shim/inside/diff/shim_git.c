@@ -16,9 +16,9 @@ static char protocol[64];
 /* Whom to trust and by what way stands in the sandbox's own variables; nothing else of them is git's to read. */
 static bool is_of_way(const char *v)
 {
-    static const char *const names[] = {"http_proxy=",    "https_proxy=",   "HTTP_PROXY=",   "HTTPS_PROXY=",
-                                        "no_proxy=",      "NO_PROXY=",      "PATH=",         "SSL_CERT_FILE=",
-                                        "GIT_SSL_CAINFO=", "CURL_CA_BUNDLE=", "ALL_PROXY=", "all_proxy="};
+    static const char *const names[] = {
+        "http_proxy=", "https_proxy=",   "HTTP_PROXY=",     "HTTPS_PROXY=",    "no_proxy=",  "NO_PROXY=",
+        "PATH=",       "SSL_CERT_FILE=", "GIT_SSL_CAINFO=", "CURL_CA_BUNDLE=", "ALL_PROXY=", "all_proxy="};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strncmp(v, names[i], strlen(names[i])) == 0)
             return true;
@@ -28,20 +28,20 @@ static bool is_of_way(const char *v)
 void git_begin(const char *scheme)
 {
     static const char *const own[] = {"HOME=/nonexistent",
-                                "LC_ALL=C",
-                                "GIT_DIR=/workspace/repository",
-                                "GIT_CONFIG_NOSYSTEM=1",
-                                "GIT_CONFIG_SYSTEM=/dev/null",
-                                "GIT_CONFIG_GLOBAL=/dev/null",
-                                "GIT_ATTR_NOSYSTEM=1",
-                                "GIT_TERMINAL_PROMPT=0",
-                                "GIT_ASKPASS=/bin/false",
-                                "GIT_NO_REPLACE_OBJECTS=1",
-                                "GIT_NO_LAZY_FETCH=1",
-                                "GIT_OPTIONAL_LOCKS=0",
-                                "GIT_PROTOCOL_FROM_USER=0",
-                                "GIT_PAGER=cat",
-                                protocol};
+                                      "LC_ALL=C",
+                                      "GIT_DIR=/workspace/repository",
+                                      "GIT_CONFIG_NOSYSTEM=1",
+                                      "GIT_CONFIG_SYSTEM=/dev/null",
+                                      "GIT_CONFIG_GLOBAL=/dev/null",
+                                      "GIT_ATTR_NOSYSTEM=1",
+                                      "GIT_TERMINAL_PROMPT=0",
+                                      "GIT_ASKPASS=/bin/false",
+                                      "GIT_NO_REPLACE_OBJECTS=1",
+                                      "GIT_NO_LAZY_FETCH=1",
+                                      "GIT_OPTIONAL_LOCKS=0",
+                                      "GIT_PROTOCOL_FROM_USER=0",
+                                      "GIT_PAGER=cat",
+                                      protocol};
     extern char **environ;
     size_t n = 0;
 
