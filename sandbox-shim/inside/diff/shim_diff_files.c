@@ -1,10 +1,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sandbox-shim/inside/diff/shim_diff.h"
 
-enum { MODE_LINK = 0120000, MODE_MODULE = 0160000, MODE_KIND = 0170000, RECORD_MIN = 8 };
+enum {
+    MODE_LINK = 0120000,
+    MODE_MODULE = 0160000,
+    MODE_KIND = 0170000,
+    MODE_FILE = 0100000,
+    MODE_PROGRAM = 0100755,
+    RECORD_MIN = 8
+};
 
 /* One that changed: two modes, two objects, how, and its name or names. */
 struct changed {
@@ -185,6 +193,40 @@ static void one_put(const struct changed *c, const char *empty_blob, size_t *bud
     out_raw("}");
 }
 
+/* What is shown before the rest is cut: what runs by itself on the other side, programs, links, submodules. */
+static bool is_notable(const struct changed *c)
+{
+    static const char *const begins[] = {".github/",        ".gitlab-ci",          ".circleci/",  ".gitea/",
+                                         ".forgejo/",       ".buildkite/",         "Jenkinsfile", ".travis.yml",
+                                         "azure-pipelines", "bitbucket-pipelines", ".gitmodules", ".gitattributes"};
+
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+        if (strncasecmp(c->path, begins[i], strlen(begins[i])) == 0 ||
+            (c->from && strncasecmp(c->from, begins[i], strlen(begins[i])) == 0))
+            return true;
+    for (int i = 0; i < 2; i++)
+        if (c->mode[i] != 0 && (c->mode[i] & MODE_KIND) != MODE_FILE)
+            return true;
+    return c->mode[1] == MODE_PROGRAM && c->mode[0] != MODE_PROGRAM;
+}
+
+/* Those that are, or those that are not; how many there are of either. */
+static uint64_t some_put(const struct git_said *s, bool notable, const char *empty_blob, size_t *budget,
+                         uint64_t *shown)
+{
+    const char *at = s->p, *end = s->p + s->n;
+    struct changed c;
+    uint64_t n = 0;
+
+    for (; at < end && (at = changed_read(at, end, &c)) != NULL; n++) {
+        if (is_notable(&c) != notable || *shown == DIFF_FILES_MAX)
+            continue;
+        out_raw((*shown)++ ? "," : "");
+        one_put(&c, empty_blob, budget);
+    }
+    return n;
+}
+
 bool files_put(const char *from, const char *to, const char *empty_blob, size_t *budget)
 {
     char most[24];
@@ -203,19 +245,15 @@ bool files_put(const char *from, const char *to, const char *empty_blob, size_t 
                                  to,
                                  NULL};
     struct git_said s;
-    struct changed c;
-    uint64_t n = 0;
+    uint64_t n, shown = 0;
 
     if (git_say(&s, DIFF_NAMES_MAX, -1, words) != 0 || s.p == NULL) {
         said_free(&s);
         return false;
     }
     out_raw(",\"files\":[");
-    for (const char *at = s.p, *end = s.p + s.n; at && at < end && (at = changed_read(at, end, &c)) != NULL; n++)
-        if (n < DIFF_FILES_MAX) {
-            out_raw(n ? "," : "");
-            one_put(&c, empty_blob, budget);
-        }
+    n = some_put(&s, true, empty_blob, budget, &shown);
+    (void)some_put(&s, false, empty_blob, budget, &shown);
     out_raw("]");
     out_number("files_total", n);
     out_raw(s.cut ? ",\"files_cut\":true" : ",\"files_cut\":false");
