@@ -285,7 +285,7 @@ static struct exchange *exchange_alone(struct desk *d)
         x->now_ms = loop_now(d->loop);
         x->wall_ms = loop_wall(d->loop);
     }
-    (void)snprintf(x->operator, sizeof(x->operator), "diffs");
+    (void)snprintf(x->operator, sizeof(x->operator), "the desk");
     dynbuf_init(&x->out, DESK_TEXT * 4);
     arena_init(&x->arena, DIFFS_PUSH_MAX);
     return x;

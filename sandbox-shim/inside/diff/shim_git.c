@@ -73,8 +73,6 @@ static void __attribute__((noreturn)) become(const char *const *words)
                                         "-c",
                                         "fetch.recurseSubmodules=false",
                                         "-c",
-                                        "fetch.fsckObjects=true",
-                                        "-c",
                                         "gc.auto=0",
                                         "-c",
                                         "maintenance.auto=false",

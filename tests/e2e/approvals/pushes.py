@@ -2,12 +2,13 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / part) for part in (".", "warden")]
 
+from boxes import Nobodys  # noqa: E402
 from gateway import Gateway, git_policy  # noqa: E402
 
 
-def setup(lab, wish="required", may_read=True, config="diff: { lane: diffs }\n", **more):
+def setup(lab, wish="required", may_read=True, ordinary=False, config="diff: { lane: diffs }\n", **more):
     """A git server, a gateway that holds pushes and asks for their diffs, the environment of a sandbox and its clone."""
     git = lab.git_server()
     policy = git_policy(git).replace("    use: demo\n", f"    use: demo\n    approve: {{ diff: {wish} }}\n") \
@@ -18,7 +19,7 @@ def setup(lab, wish="required", may_read=True, config="diff: { lane: diffs }\n",
                                 f"{{ host: {git.host}, port: {git.port}, op: [git.fetch, git.fetch.refs] }}\n    scope: diffs\n"
                                 "    decide: deny\n", 1).replace("agents: { labels: { lane: [none] } }",
                                                                  "diffs: { labels: { lane: [diffs] } }")
-    gw = Gateway(lab, policy, {"demo": f"{git.user}:{git.password}".encode()}, config=config, **more)
+    gw = Gateway(Nobodys(lab) if ordinary else lab, policy, {"demo": f"{git.user}:{git.password}".encode()}, config=config, **more)
     env = gw.client_env()
     lab.run(["git", "clone", "-q", git.url, "work"], env=env, rc=0)
     return git, gw, env, lab.dir / "work"

@@ -85,6 +85,22 @@ def new_forced_and_deleted_refs(lab):
     assert {(p, f["how"]) for p, f in by_path(ref).items()} in ({("instead.txt", "A"), ("topic2.txt", "D")},), ref
     gw.approve(ticket)
     assert client.wait() == 0, client.log.read_text()
+    # what a thin pack is made of may be of a branch that is neither this one nor the default
+    run(lab, work, env, "checkout", "-q", "-b", "other")
+    (work / "long.txt").write_text("".join(f"line {i}\n" for i in range(2000)))
+    commit(lab, work, env, "long")
+    client, ticket = push(lab, gw, work, env, "origin", "other")
+    over(lab, gw, ticket)
+    gw.approve(ticket)
+    assert client.wait() == 0, client.log.read_text()
+    run(lab, work, env, "checkout", "-q", "-b", "third")
+    (work / "long.txt").write_text("".join(f"line {i}\n" for i in range(2001)))
+    commit(lab, work, env, "longer")
+    client, ticket = push(lab, gw, work, env, "origin", "third")
+    said, diff = over(lab, gw, ticket)
+    assert said["complete"] and "long.txt" in by_path(diff["refs"][0]), (said, diff)
+    gw.deny(ticket, "no")
+    client.wait()
     client, ticket = push(lab, gw, work, env, "origin", ":topic")
     said, diff = over(lab, gw, ticket)
     assert said["complete"] and diff["refs"] == [{"state": "deleted"}], diff
@@ -111,6 +127,20 @@ def a_yes_waits_for_a_diff_that_is_required(lab):
     assert gw.show(ticket)["state"] == "pending" and git.landed() == []
     gw.deny(ticket, "no")
     client.wait()
+    nothing_is_left(gw)
+
+
+@test()
+def an_ordinary_users_gateway_makes_it_too(lab):
+    _, gw, env, work = setup(lab, ordinary=True)
+    first_of_kinds(lab, work, env)
+    client, ticket = push(lab, gw, work, env, "origin", "HEAD:main")
+    said, diff = over(lab, gw, ticket)
+    assert said["complete"] and set(by_path(diff["refs"][0])) == {"big.txt", "moves.txt", "tool"}, (said, diff)
+    refused = gw.cli("approvals", "approve", ticket, "--uses", "3", "--for", "10m")
+    assert refused.rc != 0, "what a grant would cover nobody has seen"
+    gw.approve(ticket)
+    assert client.wait() == 0, client.log.read_text()
     nothing_is_left(gw)
 
 
@@ -187,6 +217,8 @@ def it_is_made_again_when_the_desk_or_the_warden_ends(lab):
     gw.deny(ticket, "no")
     client.wait()
     client, ticket = push(lab, gw, work, env, "origin", "HEAD:main")
+    lab.wait_for("that it is begun", lambda: gw.show(ticket)["diff"]["state"] not in ("none", "waits"))
+    gw.kill("warden")  # while it is made, unless this machine is very fast
     said, diff = over(lab, gw, ticket)
     assert said["complete"] and set(by_path(diff["refs"][0])) == {"a.txt", "b.txt"}, (said, diff)
     gw.deny(ticket, "no")
