@@ -121,6 +121,8 @@ def a_yes_waits_for_a_diff_that_is_required(lab):
     assert said["state"] == "failed" and "the policy has to allow the fetch" in said["why"], said
     refused = gw.cli("approvals", "approve", ticket)
     assert refused.rc != 0 and b"could not be found out" in refused.both, refused.both
+    shown = gw.cli("approvals", "show", ticket, rc=0).out
+    assert b"Diff        required: failed; the gateway did not let the repository be read" in shown, shown
     page = Page(gw)
     text = page.ask("GET", f"/tickets/{ticket}")[1].decode()
     assert "approve" not in forms(text) and "the policy has to allow the fetch" in words(text), words(text)

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/diffs/diffs.h"
@@ -295,6 +296,38 @@ static int over(void **state)
     return 0;
 }
 
+/* A store that cannot be read: each is over at once, to be tried again later. */
+static void drop(struct exchange *x)
+{
+    if (x->over)
+        x->over(x);
+    dynbuf_free(&x->out);
+    arena_free(&x->arena);
+    free(x);
+}
+
+static void the_sandboxes_take_turns(void **state)
+{
+    struct diff *of[4];
+
+    fresh("diffs");
+    exchange_answered = drop;
+    desk.store = desk_store_new("/nonexistent/ledger.db");
+    for (unsigned i = 0; i < 4; i++) {
+        struct ticket t = push_of(i, i < 3 ? "flood" : "quiet", DIFF_OPTIONAL);
+        of[i] = begun(&t);
+    }
+    diffs_due(&desk, 1);
+    assert_int_equal(of[0]->tries + of[1]->tries + of[2]->tries, 1); /* and not two of these */
+    assert_int_equal(of[3]->tries, 1);
+    diffs_due(&desk, 1);
+    assert_int_equal(of[0]->tries + of[1]->tries + of[2]->tries, 3);
+    assert_int_equal(of[3]->tries, 1); /* it waits for its next time */
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(of[i]->state, DIFF_WAITS);
+    desk_store_free(&desk.store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,7 +335,7 @@ int main(void)
         cmocka_unit_test(what_is_taken_for_a_result),     cmocka_unit_test(more_files_than_the_schema_takes),
         cmocka_unit_test(a_yes_waits_for_all_of_it),      cmocka_unit_test(what_breaks_its_form_is_none),
         cmocka_unit_test(what_cannot_be_made_is_refused), cmocka_unit_test(a_lost_one_is_tried_again_so_often),
-        cmocka_unit_test(a_flood_pays_for_itself),
+        cmocka_unit_test(a_flood_pays_for_itself),        cmocka_unit_test(the_sandboxes_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, over);
 }
