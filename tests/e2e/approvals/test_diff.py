@@ -111,6 +111,45 @@ def new_forced_and_deleted_refs(lab):
 
 
 @test()
+def the_first_push_to_a_repository_is_compared_with_nothing(lab):
+    git, gw, env, work = setup(lab)
+    repos = git.dir / "repos/demo"
+    lab.run(["cp", "-a", repos / "app.git", repos / "empty.git"], rc=0)
+    lab.run(["rm", repos / "empty.git/refs/heads/main"], rc=0)
+    url = git.url.replace("app.git", "empty.git")
+    run(lab, work, env, "tag", "-a", "-m", "first", "v1")
+    client, ticket = push(lab, gw, work, env, url, "HEAD:main", "v1")
+    said, diff = over(lab, gw, ticket)
+    assert said["complete"] and [(r["base"], list(by_path(r))) for r in diff["refs"]] == [("nothing", ["README.md"])] * 2, diff
+    assert [c["subject"] for c in diff["refs"][0]["commits"]] == ["First commit"]
+    gw.approve(ticket)
+    assert client.wait() == 0, client.log.read_text()
+    nothing_is_left(gw)
+
+
+@test()
+def many_pushes_are_looked_at_in_turn(lab):
+    """Also those of one sandbox that asks for more than may wait: those that are decided make room."""
+    _, gw, env, work = setup(lab, wish="optional", hold="inline_wait: 0s, expires: 10m")
+    for n in range(20):
+        (work / "a.txt").write_text(f"{n}\n")
+        commit(lab, work, env)
+        lab.run(["git", "-C", work, "push", "-q", "origin", f"HEAD:refs/heads/b{n}"], env=env)
+    tickets = [t["id"] for t in gw.tickets()]
+    assert len(tickets) == 20
+    made = lambda: [t for t in tickets if gw.show(t)["diff"]["state"] == "made"]
+    lab.wait_for("as many as are kept of one sandbox", lambda: len(made()) >= 15)
+    left = [t for t in tickets if t not in made()]
+    for ticket in left:  # looking at one has it made, in place of what was looked at longest ago
+        gw.control("GET", f"/api/v1/tickets/{ticket}/diff")
+        said, _ = over(lab, gw, ticket)
+        assert said["complete"], said
+    for ticket in tickets:
+        gw.deny(ticket, "no")
+    nothing_is_left(gw)
+
+
+@test()
 def a_yes_waits_for_a_diff_that_is_required(lab):
     """By whatever way it comes: nothing is granted to the lane implicitly, and the page says so in words."""
     git, gw, env, work = setup(lab, may_read=False)
