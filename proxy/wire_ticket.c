@@ -107,6 +107,7 @@ void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
     msg_put_u8(b, t->people.quorum);
     msg_put_u8(b, t->people.self);
     msg_put_u8(b, t->people.step_up);
+    msg_put_u8(b, t->people.diff);
     msg_put_u8(b, (uint8_t)t->gates.n);
     for (size_t i = 0; i < t->gates.n; i++) {
         msg_put_span(b, t->gates.name[i]);
@@ -137,6 +138,7 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
     t->people.quorum = msg_get_u8(m);
     t->people.self = msg_get_u8(m);
     t->people.step_up = msg_get_bool(m);
+    t->people.diff = msg_get_u8(m);
     size_t ngates = msg_get_u8(m);
     if (ngates > WIRE_GATES_MAX)
         return -1;

@@ -58,6 +58,7 @@ int wire_get_later(struct msg_in *m, struct wire_later *l) MUSTCHECK;
 struct wire_people {
     uint8_t quorum, self; /* enum self_approval */
     bool step_up;
+    uint8_t diff; /* enum diff_wish */
 };
 
 /* What is asked of it before a person may approve: their names, and digests of what the policy of its record means by

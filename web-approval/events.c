@@ -12,6 +12,7 @@ void events_write(struct dynbuf *out, uint64_t seq, struct span kind, struct spa
     const char *name = span_eq(kind, SPAN("ticket"))    ? "ticket"
                        : span_eq(kind, SPAN("asker"))   ? "asker"
                        : span_eq(kind, SPAN("refused")) ? "refused"
+                       : span_eq(kind, SPAN("diff"))    ? "diff"
                                                         : "sandbox";
     struct jsonw w;
 

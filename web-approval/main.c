@@ -13,6 +13,7 @@
 #include "proxy/msgs.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
+#include "web-approval/diffs/diffs.h"
 #include "web-approval/dock.h"
 #include "web-approval/image.h"
 #include "web-approval/pictures/viewers.h"
@@ -45,6 +46,8 @@ static void config(void *arg, struct span key, struct span value)
         {"notify", d->notify, sizeof(d->notify)},
         {"broker_lanes", d->broker_lanes, sizeof(d->broker_lanes)},
         {"broker_image", d->broker_image, sizeof(d->broker_image)},
+        {"diff_lane", d->diff_lane, sizeof(d->diff_lane)},
+        {"diff_image", d->diff_image, sizeof(d->diff_image)},
         {"boot", d->boot, sizeof(d->boot)},
         {"oidc_issuer", d->oidc.issuer, sizeof(d->oidc.issuer)},
         {"oidc_client", d->oidc.client, sizeof(d->oidc.client)},
@@ -76,8 +79,11 @@ static void ledger_frame(void *arg, struct chan *c, struct frame *f)
     if (f->type == M_EVENT) {
         struct msg_in m = msg_in(f->payload);
         struct span kind = msg_get_span(&m, 64), subject = msg_get_span(&m, 256);
-        if (msg_end(&m) == 0)
+        if (msg_end(&m) == 0) {
             server_event(d->server, f->id, kind, subject);
+            if (span_eq(kind, SPAN("ticket")))
+                diffs_event(d, subject);
+        }
         return;
     }
     if (f->type == M_AUDIT_KEY) {
@@ -192,6 +198,13 @@ static void peer(void *arg, unsigned who, uint64_t instance, struct span info, i
         ask_gone(d, ASK_LEDGER);
     }
     d->ledger = chan_new(d->loop, fd, &ops, d);
+    d->diffs_again = true;
+}
+
+/* Who looks at its page is told. */
+static void diff_over(struct desk *d, struct span ticket)
+{
+    server_event(d->server, 0, SPAN("diff"), ticket);
 }
 
 /* --- the parent ----------------------------------------------------------- */
@@ -317,6 +330,7 @@ int main(void)
         log_die("no memory");
     folder_of(d->db, store_dir);
     pictures_by = &viewers;
+    diffs_over = diff_over;
     person_numbers_stay(); /* behind the wall nobody is looked up */
     role_confine(r, &wall);
     role_ready(r);

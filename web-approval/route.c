@@ -4,6 +4,7 @@
 
 #include "web-approval/ask.h"
 #include "web-approval/broker/broker.h"
+#include "web-approval/diffs/diffs.h"
 #include "web-approval/dock.h"
 #include "web-approval/people/oidc.h"
 #include "web-approval/people/passkey.h"
@@ -27,6 +28,7 @@ static const struct route {
     {"GET", "/api/v1/tickets", BOTH, api_tickets},
     {"GET", "/api/v1/tickets/*", BOTH, api_ticket},
     {"GET", "/api/v1/tickets/*/body", BOTH, api_ticket_body},
+    {"GET", "/api/v1/tickets/*/diff", BOTH, api_ticket_diff},
     {"POST", "/api/v1/tickets/*/approve", PLACE_CONTROL, api_approve},
     {"POST", "/api/v1/tickets/*/deny", PLACE_CONTROL, api_deny},
     {"GET", "/api/v1/tickets/*/grant", BOTH, api_ticket_grant},

@@ -11,6 +11,7 @@
 #include "common/net/chan.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
+#include "web-approval/diffs/diffs.h"
 #include "web-approval/dock.h"
 #include "web-approval/events.h"
 #include "web-approval/pictures/pictures.h"
@@ -545,6 +546,7 @@ void server_due(struct server *s, uint64_t now)
     ask_expire(s->desk, now);
     pictures_expire(s->desk, now);
     api_moment_due(s->desk, now);
+    diffs_due(s->desk, now);
     follows_end(s);
     still_end(s, now);
     if (now >= s->ping_at) {

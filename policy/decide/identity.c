@@ -140,6 +140,7 @@ void policy_put_terms(const struct policy *p, const struct decision *d, struct d
     msg_put_u32(out, d->approval.quorum);
     msg_put_u32(out, d->approval.self);
     msg_put_u8(out, d->approval.step_up);
+    msg_put_u8(out, (uint8_t)d->approval.diff);
     msg_put_u64(out, d->within_ms);
     msg_put_u32(out, d->messages.send);
     msg_put_u64(out, d->messages.max);

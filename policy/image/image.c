@@ -88,6 +88,7 @@ static const struct field rule_fields[] = {STR(img_rule, id),
                                            BYTE(img_rule, quorum, QUORUM_MOST + 1),
                                            BYTE(img_rule, self, SELF_YES + 1),
                                            BYTE(img_rule, step_up, 2),
+                                           BYTE(img_rule, diff, DIFF_REQUIRED + 1),
                                            {0}};
 static const struct field rule_ref_fields[] = {{F_BELOW, 0, IMG_NONE}, {0}};
 static const struct field slot_fields[] = {RANGE(img_slot, rules, IMG_RULE_REF), {0}};

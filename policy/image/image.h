@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "policy/image/records.h"
 
-enum { IMG_VERSION = 17 };
+enum { IMG_VERSION = 18 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 

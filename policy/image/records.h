@@ -74,7 +74,8 @@ struct img_rule { /* sorted by id: the lowest index is the lowest id */
     uint8_t grant_uses, grant_effects, grant_named; /* struct grant_terms */
     uint8_t quorum, self, step_up;                  /* struct approval_terms; 0, 0, 0 of what does not hold */
     uint8_t gates;                                  /* IMG_GATE i is bit 1 << i */
-    uint8_t unused[5];
+    uint8_t diff;                                   /* enum diff_wish */
+    uint8_t unused[4];
     uint64_t grant_within_ms;
 };
 enum { GRANT_USES_MOST = 100, GRANT_WITHIN_MOST = 8 * 3600 * 1000 }; /* of a grant, whatever a rule says */

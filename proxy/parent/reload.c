@@ -59,6 +59,7 @@ static void differences(struct config *old, struct config *new, char list[PARENT
           "e2b");
     needs(list, old->nnotify != new->nnotify || memcmp(old->notify, new->notify, sizeof(old->notify)) != 0, "notify");
     needs(list, memcmp(&old->broker, &new->broker, sizeof(old->broker)) != 0, "broker");
+    needs(list, strcmp(old->diff_lane, new->diff_lane) != 0 || strcmp(old->diff_image, new->diff_image) != 0, "diff");
     needs(list,
           old->inline_wait_ms != new->inline_wait_ms || old->expires_ms != new->expires_ms ||
               old->pending_max != new->pending_max,

@@ -142,6 +142,8 @@ static void boxes(struct settings *s, const struct config *c)
     text(s, "broker_image", c->broker.image);
     parent_name_targets(c, told, sizeof(told));
     text(s, "notify", told);
+    text(s, "diff_lane", c->diff_lane);
+    text(s, "diff_image", c->diff_image);
 }
 
 /* Where models are asked: the proxy's own address, as a client of this machine reaches it. */

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "sandbox-shim/inside/shim_command.h"
+#include "sandbox-shim/inside/diff/shim_diff.h"
 #include "sandbox-shim/inside/doors/shim_doors.h"
 #include "sandbox-shim/inside/shim_serve.h"
 
@@ -257,6 +258,8 @@ int main(int argc, char **argv)
 {
     static struct shim s = {.run = -1, .doors.most = CONNS_MAX};
 
+    if (argv[0] && argv[1] && strcmp(argv[1], "--push-diff") == 0)
+        push_diff(argv + 2); /* a command in there, and no first process */
     arguments_parse(&s, argv);
     if (s.wait > 0)
         outside_wait(s.wait, "how many terminals there may be");

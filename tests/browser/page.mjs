@@ -1,6 +1,6 @@
 // Signs in, reads and approves in a real browser. Given a desk and a sign-in link:
 //
-//   node page.mjs --link URL --modules DIR/node_modules --shots DIR [--sample] [--approve ID] [--pages FILE]
+//   node page.mjs --link URL --modules DIR/node_modules --shots DIR [--sample] [--approve ID] [--pages FILE] [--widths PX,PX]
 //
 // Always: axe finds nothing serious and nothing scrolls sideways, on the list and on a ticket, at 320 and
 // 1280 px, light and dark; screenshots go to --shots. --approve decides one ticket with the page's own button.
@@ -19,7 +19,7 @@ for (let i = 2; i < process.argv.length; i++) {
 const require = createRequire(resolve(args.modules, "x.js"));
 const { chromium } = require("playwright-core");
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const shots = resolve(args.shots);
+const shots = resolve(args.shots), widths = (args.widths ?? "320,1280").split(",").map(Number);
 mkdirSync(shots, { recursive: true });
 
 const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -70,7 +70,7 @@ async function layout(page, where) {
 async function looks(context, paths) {
   const strangers = [];
   for (const scheme of ["light", "dark"])
-    for (const width of [320, 1280])
+    for (const width of widths)
       for (const [name, path] of paths) {
         const page = await context.newPage();
         guard(page, strangers);
@@ -81,7 +81,7 @@ async function looks(context, paths) {
         const where = `${name} ${width} ${scheme}`;
         await layout(page, where);
         await axe(page, where);
-        await page.screenshot({ path: `${shots}/${name}-${width}-${scheme}.png`, fullPage: width === 1280 || name !== "hostile" });
+        await page.screenshot({ path: `${shots}/${name}-${width}-${scheme}.png`, fullPage: width >= 1280 || name !== "hostile" });
         await page.close();
       }
   check(strangers.length === 0, `nothing strange: ${strangers}`);

@@ -9,6 +9,7 @@
 #include "proxy/msgs.h"
 #include "web-approval/api/api.h"
 #include "web-approval/deciding/deciding.h"
+#include "web-approval/diffs/diffs.h"
 #include "web-approval/grants/grants.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
@@ -186,15 +187,19 @@ static int gate_json(void *ctx, const struct gate_row *g)
 /* With what the page says first of it, and what a yes needs. */
 static void read_json(struct exchange *x, struct view *v)
 {
+    const char *waits = diffs_refuse(x->desk, &v->t);
     struct span name = deciding_name(v);
     struct jsonw w;
     struct err e;
 
+    if (waits)
+        reading_block(&v->r, waits, SPAN_NONE, SPAN_NONE);
     if (v->r.npictures > 0)
         reading_block(&v->r, DECIDING_PICTURE, v->r.picture[0].name, SPAN_NONE);
     reply_json(x, 200, &w);
     jsonw_object(&w);
     ticket_members(&w, &v->t, true);
+    diffs_json(&w, x->desk, &v->t);
     jsonw_kv_array(&w, "gates");
     if (v->t.gates > 0 && desk_store_gates(x->desk->store, v->t.id, &x->arena, gate_json, &w, &e) != 0)
         jsonw_string(&w, SPAN("cannot be looked up now"));
@@ -224,7 +229,10 @@ void api_ticket(struct exchange *x)
         return;
     }
     reply_json(x, 200, &w);
-    api_ticket_json(&w, &t, true);
+    jsonw_object(&w);
+    ticket_members(&w, &t, true);
+    diffs_json(&w, x->desk, &t);
+    jsonw_end_object(&w);
 }
 
 /* --- bodies --------------------------------------------------------------- */

@@ -196,6 +196,12 @@ async function onTicket(subject) {
   tell(`This request is now: ${ticket.state}`, `/tickets/${subject}`, "Show what became of it");
 }
 
+function onDiff(subject) {
+  const here = document.getElementById("ticket");
+  if (!here || subject !== here.dataset.ticket || !document.getElementById("diff")) return;
+  tell("What this push changes has been looked at", `/tickets/${subject}`, "Show it");
+}
+
 const moved = new Set();
 function onGroup(subject) {
   if (!ids(document).has(subject)) return;
@@ -214,6 +220,7 @@ function came(subject) {
 function listen() {
   const events = new EventSource("/api/v1/events");
   events.addEventListener("ticket", (ev) => came(JSON.parse(ev.data).subject));
+  events.addEventListener("diff", (ev) => onDiff(JSON.parse(ev.data).subject));
   events.addEventListener("asker", (ev) => onAsker(JSON.parse(ev.data).subject));
   addEventListener("pagehide", () => events.close());
   document.addEventListener("visibilitychange", () => {

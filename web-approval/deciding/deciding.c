@@ -1,6 +1,7 @@
 #include "web-approval/deciding/deciding.h"
 
 #include "web-approval/ask.h"
+#include "web-approval/diffs/diffs.h"
 
 struct deciding {
     struct view v;
@@ -128,6 +129,7 @@ static const char *why_blocked(struct exchange *x, const struct reading *r)
 const char *deciding_refuses(struct exchange *x, const struct view *v, struct span typed, unsigned *status)
 {
     struct span name = deciding_name(v), why;
+    const char *why_not;
 
     if (!v->there) {
         *status = 410;
@@ -136,6 +138,10 @@ const char *deciding_refuses(struct exchange *x, const struct view *v, struct sp
     if (v->r.blocks) {
         *status = 409;
         return why_blocked(x, &v->r);
+    }
+    if ((why_not = diffs_refuse(x->desk, &v->t)) != NULL) {
+        *status = 409;
+        return why_not;
     }
     if (v->r.npictures > 0 && x->place != PLACE_PAGE) {
         *status = 409;

@@ -4,6 +4,7 @@
 #include "common/msg.h"
 #include "policy/policy.h"
 #include "web-approval/deciding/deciding.h"
+#include "web-approval/diffs/diffs.h"
 #include "web-approval/grants/grants.h"
 #include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
@@ -96,8 +97,16 @@ static void yes_means(struct exchange *x, const struct ticket *t)
 /* What nobody can see in full has no yes here, and no mark with which one could be sent. */
 static bool nothing_to_approve(struct exchange *x, const struct view *v)
 {
-    if (v->there && !v->r.blocks)
+    const char *waits = diffs_refuse(x->desk, &v->t);
+
+    if (v->there && !v->r.blocks && !waits)
         return false;
+    if (v->there && !v->r.blocks) {
+        PUT(x, "<h3>Approve</h3>\n<p class=\"note\">Not yet: ");
+        show_own(&x->out, waits);
+        PUT(x, ".</p>\n<p class=\"go none\" aria-hidden=\"true\">No approval here</p>\n</div>\n");
+        return true;
+    }
     PUT(x, "<h3>Approve</h3>\n<p class=\"note\">What cannot be shown cannot be approved here.");
     show_own(&x->out, v->r.blocks ? " Why is said at the top of this page." : "");
     PUT(x, "</p>\n<p class=\"go none\" aria-hidden=\"true\">No approval here</p>\n</div>\n");

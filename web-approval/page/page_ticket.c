@@ -4,6 +4,7 @@
 #include "common/memfd.h"
 #include "policy/policy.h"
 #include "web-approval/deciding/deciding.h"
+#include "web-approval/diffs/diffs.h"
 #include "web-approval/image.h"
 #include "web-approval/people/people.h"
 #include "web-approval/pictures/pictures.h"
@@ -248,6 +249,7 @@ static void whole_ticket(struct exchange *x, struct view *v)
     head(x, v);
     page_flags(x, &v->r);
     facts(x, t);
+    page_diff(x, v);
     about(x, t);
     page_beside(x, v);
     page_request(x, v);
@@ -322,6 +324,7 @@ static void whole_body(struct exchange *x, struct view *v)
     PUT(x, "<div class=\"ticket\">\n<div class=\"what\">\n");
     head(x, v);
     page_flags(x, &v->r);
+    page_diff(x, v);
     PUT(x, "<section aria-labelledby=\"all\">\n<h2 id=\"all\">The whole body</h2>\n<p class=\"meta\">");
     show_size(&x->out, t->body_size);
     PUT(x, "</p>\n");

@@ -174,6 +174,7 @@ static void ticket_life(struct row *r, struct ticket *t)
     t->step_up = row_number(r);
     t->gates = row_number(r);
     t->asker.later = row_number(r) != 0;
+    t->diff = row_number(r);
 }
 
 static void ticket_row(struct row *r, struct ticket *t)

@@ -36,6 +36,7 @@ struct ticket {
     struct asker asker;
     uint64_t quorum, self_approval, step_up; /* struct wire_people */
     uint64_t gates;                          /* so many are asked of it */
+    uint64_t diff;                           /* enum diff_wish */
 };
 
 struct ticket_filter {

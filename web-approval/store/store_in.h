@@ -34,7 +34,7 @@ uint64_t row_number(struct row *r);
     "decided_by, decided_channel, decided_reason, claimed_ms, ended_ms, status, bytes_out, bytes_in, delivered, "    \
     "coalesce(waits, 0), coalesce(since_ms, 0), coalesce(until_ms, 0), quorum, self_approval, step_up, "             \
     "(SELECT count(*) FROM gate WHERE gate.ticket = ticket.id), "                                                    \
-    "EXISTS (SELECT 1 FROM later WHERE later.ticket = id)"
+    "EXISTS (SELECT 1 FROM later WHERE later.ticket = id), diff"
 #define TICKETS "ticket LEFT JOIN asker ON asker.ticket = ticket.id"
 int store_tickets(struct desk_store *s, sqlite3_stmt *q, struct arena *a, desk_store_ticket_fn *fn, void *ctx,
                   struct err *e) MUSTCHECK;

@@ -95,6 +95,28 @@ static void gate_rows(const struct json *gates)
     }
 }
 
+/* Whether what a push changes is known: its page has it. */
+static void diff_row(const struct json *diff)
+{
+    struct span why = member_text(diff, "why");
+
+    if (!diff)
+        return;
+    printf("%-12s", "Diff");
+    print_text(member_text(diff, "wanted"));
+    fputs(": ", stdout);
+    print_text(member_text(diff, "state"));
+    fputs(!span_eq(member_text(diff, "state"), SPAN("made")) ? ""
+          : verb_true(diff, "complete")                      ? ", all of it: see its page"
+                                                             : ", but not all of it: see its page",
+          stdout);
+    if (why.n) {
+        fputs("; ", stdout);
+        print_text(why);
+    }
+    putchar('\n');
+}
+
 static void show_head(const struct json *t)
 {
     const struct json *rule = json_get(t, SPAN("rule"));
@@ -123,6 +145,7 @@ static void show_head(const struct json *t)
     row("Approvers", member_text(t, "approve_by"));
     row("Agent says", member_text(t, "agent_reason"));
     gate_rows(json_get(t, SPAN("gates")));
+    diff_row(json_get(t, SPAN("diff")));
     printf("%-12s%s\n", "Asked", time_text(member_u64(t, "created_ms"), when));
     printf("%-12s%s\n", "Expires", time_text(member_u64(t, "expires_ms"), when));
     row("Decided by", person_name(member_text(t, "decided_by"), name));

@@ -112,8 +112,8 @@ void emit_grants(const struct m_rule *r, struct img_rule *out)
     const struct m_grants *g = &r->approve.grants;
     if (r->decide.v != VERDICT_HOLD)
         return;
-    if (r->approve.gates.n > 0)
-        return; /* what a grant would cover no gate has seen */
+    if (r->approve.gates.n > 0 || r->approve.diff.v == DIFF_REQUIRED)
+        return; /* what a grant would cover no gate has seen, and nobody its diff */
     out->grant_uses = g->uses.at ? (uint8_t)g->uses.v : GRANT_USES_USUAL;
     out->grant_within_ms = g->within.at ? g->within.v : GRANT_WITHIN_USUAL;
     out->grant_effects = (uint8_t)(g->effects.at ? g->effects.v : 1u << EFFECT_READ | 1u << EFFECT_WRITE);
@@ -141,6 +141,7 @@ void emit_people(const struct model *m, const struct m_rule *r, struct img_rule 
     uint64_t most = own->quorum.v > of->quorum.v ? own->quorum.v : of->quorum.v;
     out->quorum = most ? (uint8_t)most : 1;
     out->step_up = own->step_up.v || of->step_up.v;
+    out->diff = (uint8_t)r->approve.diff.v;
     for (size_t i = 0; i < r->approve.gates.n; i++) {
         int gate = model_gate(m, r->approve.gates.v[i].text);
         out->gates |= gate >= 0 && gate < GATES_MAX ? (uint8_t)(1u << gate) : 0;

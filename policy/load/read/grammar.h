@@ -130,6 +130,7 @@ struct m_rule {
         struct items gates;
         struct number within, reason, inline_wait;
         struct m_people people;
+        struct number diff; /* enum diff_wish */
         struct m_grants {
             const struct node *at;
             struct number uses, within, effects;

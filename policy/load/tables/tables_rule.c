@@ -240,6 +240,7 @@ static const struct key grants_keys[] = {{.name = "uses",
                                           .help = "of which requests, default read and write"},
                                          {0}};
 static const struct table grants_table = {"grants:", sizeof(struct m_grants), grants_keys};
+static const struct choice diff_choices[] = {{"required", DIFF_REQUIRED}, {"optional", DIFF_OPTIONAL}, {0}};
 static const struct key approve_keys[] = {TEXT(m_approve, by, "by", "an entry of approvers:"),
                                           {.name = "within",
                                            .type = KEY_TIME,
@@ -266,6 +267,11 @@ static const struct key approve_keys[] = {TEXT(m_approve, by, "by", "an entry of
                                            .type = KEY_TEXTS,
                                            .at = AT(m_approve, gates),
                                            .help = "entries of gates:, each of which may deny it"},
+                                          {.name = "diff",
+                                           .type = KEY_ONE_OF,
+                                           .at = AT(m_approve, diff),
+                                           .choices = diff_choices,
+                                           .help = "of a push, what it changes: required or optional"},
                                           PEOPLE_KEYS(m_approve),
                                           {0}};
 static const struct table approve_table = {"approve:", sizeof(struct m_approve), approve_keys};

@@ -193,7 +193,8 @@ int ticket_open(struct exchange *x)
     shape_of(x->now.image->policy, d, &in, &x->arena, &t.shape);
     later_wire(x, &t.later);
     t.reason_required = d->reason_required;
-    t.people = (struct wire_people){(uint8_t)d->approval.quorum, (uint8_t)d->approval.self, d->approval.step_up};
+    t.people = (struct wire_people){(uint8_t)d->approval.quorum, (uint8_t)d->approval.self, d->approval.step_up,
+                                    (uint8_t)d->approval.diff};
     t.gates.n = 0;
     struct gate g;
     for (size_t i = 0; i < GATES_MAX && policy_gate(x->now.image->policy, i, &g); i++)

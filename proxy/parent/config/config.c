@@ -57,6 +57,7 @@ struct row_file {
     struct row_desk desk;
     struct row_dock dock;
     struct row_broker broker;
+    struct row_diff diff;
     struct row_hold hold;
     struct row_body body;
     struct row_limits limits;
@@ -175,6 +176,8 @@ static const struct key file_keys[] = {
      .help = "sandboxes by E2B's API; off unless it is there"},
     {"broker", KEY_MAP, AT(row_file, broker), 0, .table = &config_broker_table,
      .help = "conversations with models; off unless it is there"},
+    {"diff", KEY_MAP, AT(row_file, diff), 0, .table = &config_diff_table,
+     .help = "what a held push changes; off unless it is there"},
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
@@ -395,6 +398,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         config_copy(l, c->dock_address, sizeof(c->dock_address), &r->dock.http);
     config_take_lanes(l, &r->dock.lanes, c->dock_lanes);
     config_take_broker(l, &r->broker, file, c);
+    config_take_diff(l, &r->diff, c);
     if (r->hold.inline_wait.at != NULL)
         c->inline_wait_ms = r->hold.inline_wait.v;
     if (r->hold.expires.at != NULL)

@@ -126,6 +126,7 @@ struct config {
     char dock_address[CONFIG_ADDRESS];  /* of the sandbox API; empty: it is off */
     char dock_lanes[CONFIG_DOCK_LANES]; /* of it, by tenant: "TENANT LANE\n" each */
     struct config_broker broker;
+    char diff_lane[CONFIG_NAME], diff_image[CONFIG_NAME]; /* of diffs of pushes; lane empty: none are made */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
     uint64_t checkpoints_max;                  /* bytes of one owner's */
     uint64_t egress[EGRESS_MEASURES];          /* of each started sandbox that asks for none; 0: no limit */

@@ -36,6 +36,11 @@ struct row_oidc {
     struct number claim;
 };
 extern const struct table config_oidc_table;
+struct row_diff {
+    const struct node *at;
+    struct item lane, image;
+};
+extern const struct table config_diff_table;
 
 /* KEY_CALL: an address with its port, a literal or localhost. */
 void config_read_address(struct loader *l, const struct node *n, void *field);
@@ -49,6 +54,8 @@ void config_take_tasks(struct loader *l, const struct items *files, const char *
 void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c);
 /* named: the page has a name, and with it https. */
 void config_take_oidc(struct loader *l, const struct row_oidc *r, bool named, struct config *c);
+/* By which lane diffs of pushes are made, and in what. */
+void config_take_diff(struct loader *l, const struct row_diff *r, struct config *c);
 /* "TENANT LANE\n" each, behind what is there. */
 void config_take_lanes(struct loader *l, const struct list *rows, char to[CONFIG_DOCK_LANES]);
 /* Does this address lead to this machine alone? */

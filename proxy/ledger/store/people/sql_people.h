@@ -22,7 +22,7 @@
         " AND ticket IN (SELECT id FROM ticket WHERE state='pending')") \
     X(VOTED_UNSENT, "SELECT t.id FROM vote v JOIN ticket t ON t.id=v.ticket WHERE v.operator=?1 AND v.state='approved'" \
         " AND t.state='approved' LIMIT 64") \
-    X(PEOPLE_SET, "UPDATE ticket SET quorum=?2,self_approval=?3,step_up=?4," \
+    X(PEOPLE_SET, "UPDATE ticket SET quorum=?2,self_approval=?3,step_up=?4,diff=?5," \
         "owner=coalesce((SELECT b.owner FROM sandbox b WHERE b.name=ticket.sandbox),'') WHERE id=?1") \
     X(PEOPLE_GET, "SELECT quorum,self_approval,step_up,owner FROM ticket WHERE id=?1") \
     X(PEOPLE_FACTS, "SELECT summary,facts_json,agent_reason,scheme,path,coalesce('?'||query,'') FROM ticket WHERE id=?1")

@@ -19,6 +19,7 @@ int people_set(struct store *s, struct span ticket, const struct wire_people *p)
     db_int(q, 2, p->quorum ? p->quorum : 1);
     db_int(q, 3, p->self);
     db_int(q, 4, p->step_up);
+    db_int(q, 5, p->diff);
     return db_run(&s->db, q);
 }
 

@@ -1,0 +1,68 @@
+/* What a held push changes, found out inside a sandbox of its own by the git that is there: `countersign-shim
+ * --push-diff URL PACK_AT FORMAT (OLD NEW)...`. The push, as it was held, is in PUSH_FILE; what it lacks is fetched
+ * from URL by id; the answer is DIFF_FILE, JSON that fits web-approval/diffs/diff.schema.json, whatever the push or
+ * the repository has in it. libc only. */
+#ifndef SANDBOX_SHIM_INSIDE_DIFF_SHIM_DIFF_H
+#define SANDBOX_SHIM_INSIDE_DIFF_SHIM_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PUSH_DIFF_SHIM "/countersign/countersign-shim" /* INSIDE_SHIM of plan/plan.h */
+#define PUSH_DIFF_MODE "--push-diff"
+#define PUSH_FILE      "/workspace/push"
+#define DIFF_FILE      "/workspace/diff.json"
+
+enum {
+    DIFF_REFS_MAX = 16,
+    DIFF_ID_MAX = 64,                      /* of an object, in hexadecimal */
+    DIFF_COMMITS_MAX = 50,                 /* of one ref, shown */
+    DIFF_FILES_MAX = 300,                  /* of one ref, shown */
+    DIFF_PATH_MAX = 1024,                  /* bytes of a name, shown */
+    DIFF_WORDS_MAX = 300,                  /* of an author or a subject */
+    DIFF_BLOB_MAX = 1024 * 1024,           /* a larger file is named, with its size */
+    DIFF_PATCH_MAX = 192 * 1024,           /* of one file, shown */
+    DIFF_TEXT_MAX = 480 * 1024,            /* of all patches, shown */
+    DIFF_NAMES_MAX = 32 * 1024 * 1024,     /* of a list of what changed, read */
+    DIFF_ADVERTISED_MAX = 4 * 1024 * 1024, /* of the refs there are */
+    DIFF_COUNT_MAX = 10000,                /* commits that are counted */
+    DIFF_RENAMES_MAX = 200,                /* files between which names are looked for */
+};
+
+/* argv: behind "--push-diff". Never returns: 0 where DIFF_FILE was written. */
+void push_diff(char **argv) __attribute__((noreturn));
+
+/* --- shim_git.c: git, as it is run here: nothing of its configuration, its hooks and filters, and none but our
+ * environment. Words end with NULL. --------------------------------------------------------------------------- */
+
+struct git_said {
+    char *p; /* malloc; ended by a zero that is not counted */
+    size_t n;
+    bool cut; /* there was more */
+};
+/* What it says, at most max bytes of it; into_file: its standard input, or -1. Its status, -1: it ended otherwise. A
+ * cut one has status 0. */
+int git_say(struct git_said *out, size_t max, int input, const char *const *words);
+/* The same of one whose words nobody reads: its complaint, into err (of size n, ended by a zero). */
+int git_do(char *err, size_t n, int input, const char *const *words);
+void git_begin(const char *scheme);
+void said_free(struct git_said *s);
+
+/* --- shim_diff_json.c: the answer ---------------------------------------------------------------------------- */
+
+void out_begin(void);
+void out_raw(const char *text);
+/* Bytes as a JSON text of at most max of them; those that are no UTF-8 as \xNN, and *odd is set then. */
+void out_text(const char *p, size_t n, size_t max, bool *odd);
+void out_number(const char *key, uint64_t v); /* ,"key":v */
+/* In place, and closed. -1: it cannot be written. */
+int out_end(void);
+
+/* --- shim_diff_files.c: files between two trees ----------------------------------------------------------------- */
+
+/* "files":[...],"files_total":n; empty_blob: the id of nothing. budget: bytes of patches that may still be shown.
+ * False: git does not say. */
+bool files_put(const char *from, const char *to, const char *empty_blob, size_t *budget);
+
+#endif

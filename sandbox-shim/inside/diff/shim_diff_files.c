@@ -1,0 +1,262 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sandbox-shim/inside/diff/shim_diff.h"
+
+enum {
+    MODE_LINK = 0120000,
+    MODE_MODULE = 0160000,
+    MODE_KIND = 0170000,
+    MODE_FILE = 0100000,
+    MODE_PROGRAM = 0100755,
+    RECORD_MIN = 8
+};
+
+/* One that changed: two modes, two objects, how, and its name or names. */
+struct changed {
+    unsigned mode[2];
+    char id[2][DIFF_ID_MAX + 1];
+    char how;
+    const char *path, *from; /* from: NULL, unless it was renamed */
+};
+
+/* ":100644 100755 ID ID R086\0old\0new\0" at *at; NULL: it is none. */
+static const char *changed_read(const char *at, const char *end, struct changed *c)
+{
+    char how[8] = "";
+    int used = 0;
+
+    *c = (struct changed){.from = NULL};
+    if (end - at < RECORD_MIN || sscanf(at, ":%o %o %64[0-9a-f] %64[0-9a-f] %7[A-Z0-9]%n", &c->mode[0], &c->mode[1],
+                                        c->id[0], c->id[1], how, &used) != 5)
+        return NULL;
+    at += used + 1;
+    if (used == 0 || at >= end)
+        return NULL;
+    c->how = how[0];
+    if (how[0] == 'R' || how[0] == 'C') {
+        c->from = at;
+        at += strlen(at) + 1;
+        if (at >= end)
+            return NULL;
+    }
+    c->path = at;
+    return at + strlen(at) + 1;
+}
+
+static uint64_t size_of(const char *id)
+{
+    const char *const words[] = {"cat-file", "-s", id, NULL};
+    struct git_said s;
+    uint64_t n = git_say(&s, 64, -1, words) == 0 ? strtoull(s.p, NULL, 10) : UINT64_MAX;
+
+    said_free(&s);
+    return n;
+}
+
+static bool is_none(const char *id)
+{
+    return strspn(id, "0") == strlen(id);
+}
+
+static bool is_blob(const struct changed *c, int side)
+{
+    return c->mode[side] != 0 && (c->mode[side] & MODE_KIND) != MODE_MODULE;
+}
+
+/* The lines of a patch behind its head, counted. */
+static void count(const char *p, const char *end, uint64_t *more, uint64_t *less)
+{
+    while (p < end) {
+        const char *line = memchr(p, '\n', (size_t)(end - p));
+        *more += *p == '+';
+        *less += *p == '-';
+        p = line ? line + 1 : end;
+    }
+}
+
+/* Its hunks, whole lines of them: as many as may be shown. */
+static void patch_put(const struct git_said *s, size_t *budget)
+{
+    const char *end = s->p + s->n, *at = s->p;
+    size_t most = *budget < DIFF_PATCH_MAX ? *budget : DIFF_PATCH_MAX;
+    uint64_t more = 0, less = 0;
+    bool odd = false;
+
+    while (at < end && strncmp(at, "@@ ", 3) != 0) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        at = line ? line + 1 : end;
+    }
+    size_t n = (size_t)(end - at), shown = n < most ? n : most;
+    while (shown < n && shown > 0 && at[shown - 1] != '\n')
+        shown--;
+    count(at, end, &more, &less);
+    out_raw(",\"kind\":\"text\",\"patch\":");
+    out_text(at, shown, SIZE_MAX, &odd);
+    out_number("added", more);
+    out_number("removed", less);
+    out_raw(shown < n || s->cut ? ",\"cut\":true" : ",\"cut\":false");
+    if (odd)
+        out_raw(",\"odd_text\":true");
+    *budget -= shown;
+}
+
+/* Of what is too large to be shown: is it text at all, and how much of it changed. */
+static void large_put(const char *old, const char *new)
+{
+    const char *const words[] = {"diff", "--no-ext-diff", "--no-textconv", "--numstat", "--no-renames", old, new,
+                                 NULL};
+    unsigned long long more, less;
+    struct git_said s;
+
+    if (git_say(&s, 4096, -1, words) != 0) {
+        out_raw(",\"kind\":\"unknown\"");
+    } else if (strncmp(s.p, "-\t-\t", 4) == 0) {
+        out_raw(",\"kind\":\"binary\"");
+    } else {
+        out_raw(",\"kind\":\"large\"");
+        if (sscanf(s.p, "%llu\t%llu", &more, &less) == 2) {
+            out_number("added", more);
+            out_number("removed", less);
+        }
+    }
+    said_free(&s);
+}
+
+static void blobs_put(const struct changed *c, const char *empty_blob, const uint64_t size[2], size_t *budget)
+{
+    const char *const old = is_blob(c, 0) && !is_none(c->id[0]) ? c->id[0] : empty_blob;
+    const char *const new = is_blob(c, 1) && !is_none(c->id[1]) ? c->id[1] : empty_blob;
+    const char *const words[] = {"diff",
+                                 "--no-ext-diff",
+                                 "--no-textconv",
+                                 "--no-color",
+                                 "--no-renames",
+                                 "--unified=3",
+                                 "--diff-algorithm=myers",
+                                 old,
+                                 new,
+                                 NULL};
+    struct git_said s;
+
+    if (strcmp(old, new) == 0) {
+        out_raw(",\"kind\":\"same\"");
+        return;
+    }
+    if ((size[0] != UINT64_MAX && size[0] > DIFF_BLOB_MAX) || (size[1] != UINT64_MAX && size[1] > DIFF_BLOB_MAX)) {
+        large_put(old, new);
+        return;
+    }
+    if (git_say(&s, 2 * DIFF_BLOB_MAX + DIFF_PATCH_MAX, -1, words) != 0)
+        out_raw(",\"kind\":\"unknown\"");
+    else if (strstr(s.p, "\n@@ ") == NULL)
+        out_raw(",\"kind\":\"binary\"");
+    else
+        patch_put(&s, budget);
+    said_free(&s);
+}
+
+static void one_put(const struct changed *c, const char *empty_blob, size_t *budget)
+{
+    uint64_t size[2] = {UINT64_MAX, UINT64_MAX};
+    char text[64];
+    bool odd = false;
+
+    out_raw("{\"path\":");
+    out_text(c->path, strlen(c->path), DIFF_PATH_MAX, &odd);
+    if (c->from) {
+        out_raw(",\"from\":");
+        out_text(c->from, strlen(c->from), DIFF_PATH_MAX, &odd);
+    }
+    if (strlen(c->path) > DIFF_PATH_MAX || (c->from && strlen(c->from) > DIFF_PATH_MAX))
+        out_raw(",\"path_cut\":true");
+    snprintf(text, sizeof(text), ",\"how\":\"%c\",\"old_mode\":\"%06o\",\"new_mode\":\"%06o\"", c->how, c->mode[0],
+             c->mode[1]);
+    out_raw(text);
+    if (odd)
+        out_raw(",\"odd_name\":true");
+    for (int i = 0; i < 2; i++)
+        if (is_blob(c, i) && (size[i] = size_of(c->id[i])) != UINT64_MAX)
+            out_number(i ? "new_size" : "old_size", size[i]);
+    for (int i = 0; i < 2; i++)
+        if (c->mode[i] != 0 && !is_blob(c, i)) {
+            out_raw(i ? ",\"new_module\":\"" : ",\"old_module\":\"");
+            out_raw(c->id[i]);
+            out_raw("\"");
+        }
+    if (!is_blob(c, 0) && !is_blob(c, 1))
+        out_raw(",\"kind\":\"module\"");
+    else
+        blobs_put(c, empty_blob, size, budget);
+    out_raw("}");
+}
+
+/* What is shown before the rest is cut: what runs by itself on the other side, programs, links, submodules. */
+static bool is_notable(const struct changed *c)
+{
+    static const char *const begins[] = {".github/",        ".gitlab-ci",          ".circleci/",  ".gitea/",
+                                         ".forgejo/",       ".buildkite/",         "Jenkinsfile", ".travis.yml",
+                                         "azure-pipelines", "bitbucket-pipelines", ".gitmodules", ".gitattributes"};
+
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+        if (strncasecmp(c->path, begins[i], strlen(begins[i])) == 0 ||
+            (c->from && strncasecmp(c->from, begins[i], strlen(begins[i])) == 0))
+            return true;
+    for (int i = 0; i < 2; i++)
+        if (c->mode[i] != 0 && (c->mode[i] & MODE_KIND) != MODE_FILE)
+            return true;
+    return c->mode[1] == MODE_PROGRAM && c->mode[0] != MODE_PROGRAM;
+}
+
+/* Those that are, or those that are not; how many there are of either. */
+static uint64_t some_put(const struct git_said *s, bool notable, const char *empty_blob, size_t *budget,
+                         uint64_t *shown)
+{
+    const char *at = s->p, *end = s->p + s->n;
+    struct changed c;
+    uint64_t n = 0;
+
+    for (; at < end && (at = changed_read(at, end, &c)) != NULL; n++) {
+        if (is_notable(&c) != notable || *shown == DIFF_FILES_MAX)
+            continue;
+        out_raw((*shown)++ ? "," : "");
+        one_put(&c, empty_blob, budget);
+    }
+    return n;
+}
+
+bool files_put(const char *from, const char *to, const char *empty_blob, size_t *budget)
+{
+    char most[24];
+    snprintf(most, sizeof(most), "-l%d", DIFF_RENAMES_MAX);
+    const char *const words[] = {"diff-tree",
+                                 "-r",
+                                 "-z",
+                                 "--raw",
+                                 "--no-abbrev",
+                                 "--find-renames",
+                                 most,
+                                 "--no-ext-diff",
+                                 "--no-textconv",
+                                 "--ignore-submodules=none",
+                                 from,
+                                 to,
+                                 NULL};
+    struct git_said s;
+    uint64_t n, shown = 0;
+
+    if (git_say(&s, DIFF_NAMES_MAX, -1, words) != 0 || s.p == NULL) {
+        said_free(&s);
+        return false;
+    }
+    out_raw(",\"files\":[");
+    n = some_put(&s, true, empty_blob, budget, &shown);
+    (void)some_put(&s, false, empty_blob, budget, &shown);
+    out_raw("]");
+    out_number("files_total", n);
+    out_raw(s.cut ? ",\"files_cut\":true" : ",\"files_cut\":false");
+    said_free(&s);
+    return true;
+}
