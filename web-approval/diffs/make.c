@@ -198,7 +198,7 @@ static int start_take(struct exchange *x, struct making *m)
     id_text(&id, random); /* what another desk has begun may still run */
     (void)snprintf(text, sizeof(text), "diff-%.10s", random);
     name.text = span_str(text);
-    api_start_begin(s);
+    api_start_begin(x->desk, s);
     if (api_start_take(x, s, &named, &none, &none, &none) != 0)
         return -1;
     s->tenant = SPAN(TENANT);

@@ -107,8 +107,7 @@ static int group_setup(void **state)
     if (!mkdtemp(path))
         return -1;
     (void)snprintf(db_path, sizeof(db_path), "%s/l.db", path);
-    if (sqlite3_open(db_path, &db) != SQLITE_OK)
-        return -1;
+    assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
     static const char *const files[] = {"schema.sql",           "schema_2.sql",         "schema_3.sql",
                                         "askers/schema_9.sql",  "people/schema_10.sql", "gates/schema_12.sql",
                                         "askers/schema_13.sql", "tell/schema_14.sql",   "egress/schema_15.sql",
