@@ -56,7 +56,7 @@ enum msg_type {
     M_FORWARD = 51,  /* J>C wire_forward, u64 size or ~0, span inline; fd */
     M_NEED_RELEASE = 52, /* C>J u64 version of the value that the upstream refused (0: there was none): no live credential, ask the keeper for this xid; J>C nothing: of one that was refused there is no other, hand the answer on */
     M_SENT = 53,         /* C>J the first byte of the request has left (not of repeatable ones) */
-    M_RESULT = 54,       /* C>J u8 outcome (enum outcome), u16 status, u64 bytes out, u64 bytes in, bool head_relayed, span code, span why, span range: that the upstream was asked for in place of the request's (empty: none), at most 96 bytes */
+    M_RESULT = 54,       /* C>J u8 outcome (enum outcome), u16 status, u64 bytes out, u64 bytes in, u64 bytes of its egress, bool head_relayed, span code, span why, span range: that the upstream was asked for in place of the request's (empty: none), at most 96 bytes */
     M_EGRESS_ASK = 343,  /* C>J u64 so many more bytes, at least, need to pass (0: it goes on); answered, as M_FORWARD of what is metered, with M_EGRESS_GIVE */
     M_EGRESS_GIVE = 344, /* J>C u64 so many more bytes may pass, span code: of 0, why there are none, and it ends */
     M_WS_CLOSE = 56,     /* J>C u16 code, span words: end the WebSocket; the client is told this */

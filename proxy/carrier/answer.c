@@ -350,7 +350,8 @@ static enum walk_next take_piece(struct exchange *x, struct span in)
     if (r == HTTP_BAD)
         return carry_fail(x, "bad-answer", "the answer's body is malformed: %s", x->in.err.why);
     x->in_bytes += data.n;
-    meter_pass(x, data.n);
+    if (x->delivery == DELIVERY_NOBODY)
+        meter_pass(x, data.n);
     bool last = r == HTTP_OK;
     if (last)
         carry_answer(x, ANSWER_WHOLE);
@@ -386,7 +387,10 @@ static size_t room(const struct exchange *x)
         return 0;
     if (x->delivery == DELIVERY_NOBODY)
         return meter_room(x, PIECE);
-    return x->credit > x->ready.n ? meter_room(x, (size_t)(x->credit - x->ready.n)) : 0;
+    if (x->credit <= x->ready.n)
+        return 0;
+    size_t free = (size_t)(x->credit - x->ready.n), most = meter_room(x, free + x->ready.n);
+    return !x->meter.on ? free : most > x->ready.n ? most - x->ready.n : 0;
 }
 
 static enum walk_next take_input(struct exchange *x)

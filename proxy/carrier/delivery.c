@@ -60,6 +60,7 @@ static int send_head(struct exchange *x, bool end)
     if (all)
         carry_delivery(x, DELIVERY_ENDED);
     x->credit -= n;
+    meter_pass(x, n);
     dynbuf_drop(&x->ready, n);
     return 0;
 }
@@ -81,6 +82,7 @@ int delivery_ready(struct exchange *x, bool end)
         if (chan_send(front, M_ANSWER_BODY, x->xid, span_of(x->ready.p + done, n)) != 0)
             return -1;
         x->credit -= n;
+        meter_pass(x, n);
         done += n;
     }
     if (done == x->ready.n)

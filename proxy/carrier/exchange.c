@@ -47,6 +47,7 @@ static void send_result(struct exchange *x)
     msg_put_u16(b, answered ? x->status : 0);
     msg_put_u64(b, x->out_bytes);
     msg_put_u64(b, x->in_bytes);
+    msg_put_u64(b, x->meter.passed);
     msg_put_u8(b, x->delivery == DELIVERY_BEGUN || x->delivery == DELIVERY_ENDED);
     msg_put_span(b, span_str(x->code ? x->code : ""));
     msg_put_span(b, span_str(x->why));

@@ -19,8 +19,33 @@ static void framing(const struct exchange *x, struct inject *in)
         in->framing = HTTP_CHUNKED;
 }
 
+/* What it is counted as: without what the credential is. */
+static int plain_bytes(const struct inject *in, uint64_t *n)
+{
+    struct inject plain = {.request = in->request,
+                           .framing = in->framing,
+                           .length = in->length,
+                           .range = in->range,
+                           .ws_key = in->ws_key,
+                           .identity = in->identity};
+    struct dynbuf out;
+    dynbuf_init(&out, INJECT_HEAD_MAX);
+    int rc = inject_head(&out, &plain) == 0 && dynbuf_ok(&out) ? 0 : -1;
+    *n = out.n;
+    dynbuf_free(&out);
+    return rc;
+}
+
+/* All of it, if its length is known: no part of a write leaves that could be seen not to fit. */
+static enum walk_next may_leave(struct exchange *x, uint64_t head)
+{
+    uint64_t body = x->f.body == BODY_STREAM ? x->size : x->whole.n;
+    return meter_need(x, body < INT64_MAX / 4 ? head + body : head + 1);
+}
+
 static enum walk_next write_head(struct exchange *x)
 {
+    uint64_t plain = 0;
     struct inject in = {.request = &x->f.request, .identity = !scrub_is_empty(x->scrub.set)};
     struct dynbuf out;
     enum walk_next next = WALK_FAIL;
@@ -50,6 +75,13 @@ static enum walk_next write_head(struct exchange *x)
         (void)carry_fail(x, "bad-request", "the request cannot be written as HTTP/1.1");
         goto out;
     }
+    if (x->meter.on && plain_bytes(&in, &plain) != 0) {
+        (void)carry_fail(x, "bad-request", "the request cannot be written as HTTP/1.1");
+        goto out;
+    }
+    if ((next = may_leave(x, plain)) != WALK_NEXT)
+        goto out;
+    next = WALK_FAIL;
     if (!x->f.repeatable && chan_send(x->carrier->judge, M_SENT, x->xid, SPAN_NONE) != 0)
         goto out;
     carry_sent(x, SENT_HEAD);
@@ -58,7 +90,7 @@ static enum walk_next write_head(struct exchange *x)
         goto out;
     }
     x->out_bytes += out.n;
-    meter_pass(x, out.n);
+    meter_pass(x, plain);
     conn_deadline(x->conn, x->carrier->settings.idle_ms);
     next = WALK_NEXT;
 out:
@@ -122,6 +154,13 @@ static struct span slotted_piece(const struct exchange *x)
     return span_first(span_from(x->whole, out - value.n + slot_mark_bytes(x->cred->name)), PIECE);
 }
 
+/* Is the next piece the credential's? Then it is not counted. */
+static bool is_secret_piece(const struct exchange *x)
+{
+    return x->f.body != BODY_STREAM && slot_in_body(x->f.slot) && x->body_out >= x->f.slot_at &&
+           x->body_out - x->f.slot_at < secret_bytes(x->cred->value).n;
+}
+
 static struct span piece_of(const struct exchange *x)
 {
     if (x->f.body == BODY_STREAM)
@@ -140,6 +179,7 @@ static enum walk_next write_body(struct exchange *x)
 {
     while (x->sent != SENT_ALL && conn_queued(x->conn) < CONN_OUT_LOW) {
         struct span piece = piece_of(x);
+        bool secret = piece.n > 0 && is_secret_piece(x);
         if (piece.n == 0 && !x->body_ended)
             return WALK_NEXT; /* more will come */
         if (piece.n == 0) {
@@ -151,14 +191,15 @@ static enum walk_next write_body(struct exchange *x)
             conn_deadline(x->conn, x->carrier->settings.first_byte_ms);
             return WALK_NEXT;
         }
-        piece = span_first(piece, meter_room(x, piece.n));
+        if (!secret)
+            piece = span_first(piece, meter_room(x, piece.n));
         if (piece.n == 0)
             return meter_wait(x) == WALK_FAIL ? WALK_FAIL : WALK_NEXT;
         if (write_piece(x, piece) != 0)
             return broken(x);
         x->body_out += piece.n;
         x->out_bytes += piece.n;
-        meter_pass(x, piece.n);
+        meter_pass(x, secret ? 0 : piece.n);
         conn_deadline(x->conn, x->carrier->settings.idle_ms);
         if (x->f.body == BODY_STREAM) {
             dynbuf_drop(&x->stream, piece.n);
@@ -173,8 +214,8 @@ static enum walk_next send_go(struct exchange *x)
     enum walk_next may = x->sent < SENT_HEAD ? meter_wait(x) : WALK_NEXT;
     if (may != WALK_NEXT)
         return may;
-    if (x->sent < SENT_HEAD && write_head(x) != WALK_NEXT)
-        return WALK_FAIL;
+    if (x->sent < SENT_HEAD && (may = write_head(x)) != WALK_NEXT)
+        return may;
     return x->link == LINK_LOST ? WALK_NEXT : write_body(x);
 }
 

@@ -318,7 +318,13 @@ static void give_back(struct exchange *x)
     kind_drop(&t->kind);
 }
 
-/* Whatever is usual by now. */
+/* 0 is no limit. */
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* Whatever is usual by now; but no more egress than today. */
 static void as_before(struct starting *s, const struct task_before *b)
 {
     s->strict = b->strict;
@@ -326,8 +332,8 @@ static void as_before(struct starting *s, const struct task_before *b)
     s->box.pids = b->limits.pids;
     s->box.disk = b->limits.disk;
     s->box.files = b->limits.files;
-    s->box.egress_requests = b->limits.egress_requests;
-    s->box.egress_bytes = b->limits.egress_bytes;
+    s->box.egress_requests = lesser(s->box.egress_requests, b->limits.egress_requests);
+    s->box.egress_bytes = lesser(s->box.egress_bytes, b->limits.egress_bytes);
     s->cpu_percent = b->cpu_percent;
     s->wanted = b->digest;
 }

@@ -18,8 +18,10 @@ size_t meter_room(const struct exchange *x, size_t n)
 
 void meter_pass(struct exchange *x, uint64_t n)
 {
-    if (x->meter.on)
+    if (x->meter.on && n <= INT64_MAX / 4) {
         x->meter.left -= (int64_t)n;
+        x->meter.passed += n;
+    }
 }
 
 static void ask(struct exchange *x, uint64_t n)
@@ -32,12 +34,13 @@ static void ask(struct exchange *x, uint64_t n)
     x->meter.asked = chan_commit(judge) == 0;
 }
 
-/* A stream that ends without its end looks to its client like any broken connection. */
+/* A stream that ends without its end looks to its client like any broken connection. One line end alone: an event
+ * that was cut becomes a part of this one, and is none by itself. */
 static void say_why(struct exchange *x)
 {
-    const struct span words = SPAN(
-        "\n\nevent: error\ndata: {\"error\":{\"type\":\"egress-limit\",\"message\":\"countersign: the stream ends "
-        "here: the egress of this sandbox is used up\"}}\n\n");
+    const struct span words =
+        SPAN("\nevent: error\ndata: {\"error\":{\"type\":\"egress-limit\",\"message\":\"countersign: the stream ends "
+             "here: the egress of this sandbox is used up\"}}\n\n");
     if (x->meter.events && x->delivery == DELIVERY_BEGUN && x->credit >= words.n && x->ready.n == 0 &&
         x->front->chan != NULL)
         (void)chan_send(x->front->chan, M_ANSWER_BODY, x->xid, words);
@@ -66,12 +69,19 @@ enum walk_next meter_wait(struct exchange *x)
     return !x->meter.on || x->meter.left > 0 ? WALK_NEXT : wait_for(x, (uint64_t)-x->meter.left);
 }
 
+enum walk_next meter_need(struct exchange *x, uint64_t n)
+{
+    uint64_t left = x->meter.left > 0 ? (uint64_t)x->meter.left : 0;
+    return !x->meter.on || n <= left ? WALK_NEXT : wait_for(x, n - left);
+}
+
 enum walk_next meter_whole(struct exchange *x)
 {
     const struct meter *m = &x->meter;
     uint64_t left = m->left > 0 ? (uint64_t)m->left : 0;
-    if (!m->on || x->delivery != DELIVERY_NONE || x->answer != ANSWER_HEAD || x->in.framing != HTTP_LENGTH ||
-        x->in.left <= left)
+    /* With a credential its length may depend on it. */
+    if (!m->on || x->cred != NULL || x->delivery != DELIVERY_NONE || x->answer != ANSWER_HEAD ||
+        x->in.framing != HTTP_LENGTH || x->in.left <= left)
         return WALK_NEXT;
     return wait_for(x, x->in.left - left);
 }
@@ -83,7 +93,8 @@ void meter_given(struct exchange *x, struct span payload)
     struct span code = msg_get_span(&m, sizeof(x->meter.code) - 1);
     if (msg_end(&m) != 0 || !x->meter.on || n > INT64_MAX / 2 || (n == 0 && code.n == 0)) {
         log_exchange(LOG_ERROR, x->xid, "what the judge says of its egress cannot be understood");
-        return;
+        n = 0;
+        code = SPAN("store-unavailable");
     }
     x->meter.asked = false;
     x->meter.left += (int64_t)n;

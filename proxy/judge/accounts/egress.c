@@ -64,9 +64,9 @@ void egress_free_all(struct judge *j)
 static void begin_anew(struct egress *e, uint64_t epoch)
 {
     e->epoch = epoch;
-    e->question = 0;
+    e->out = 0;
     for (size_t m = 0; m < EGRESS_MEASURES; m++)
-        e->used[m] = e->kept[m] = 0;
+        e->used[m] = e->kept[m] = e->asked[m] = 0; /* also what an open question would keep */
 }
 
 /* Of a sandbox that began anew what is under way keeps the count of the one before. */
@@ -144,6 +144,8 @@ static void say(struct judge *j, struct egress *e, const uint64_t n[EGRESS_MEASU
         return;
     for (size_t m = 0; m < EGRESS_MEASURES; m++)
         w.used[m] = e->asked[m] = at_most(n[m], INT64_MAX);
+    for (size_t m = 0; m < EGRESS_MEASURES; m++)
+        e->kept[m] = at_most(e->kept[m], e->asked[m]); /* what is settled may be on disk before it is said so */
     wire_put_egress(post_begin(j, ROLE_LEDGER, 0, M_EGRESS_PUT, j->egress_questions + 1), &w);
     if (post_commit(j, -1) == 0)
         e->question = ++j->egress_questions;
@@ -278,7 +280,12 @@ uint64_t egress_look(struct judge *j, uint64_t now)
     bool owed = false;
     for (struct egress *e = j->egress; e != NULL; e = e->next) {
         bool same = memcmp(e->kept, e->used, sizeof(e->kept)) == 0;
-        owed |= e->question != 0 && e->flying > 0;
+        /* What waits for a person is counted on disk as well. */
+        if (e->known && e->flying > 0 && e->question == 0 && !is_kept(e) && now - e->idle_ms >= EGRESS_SETTLE_MS) {
+            e->idle_ms = now;
+            ask(j, e);
+        }
+        owed |= e->flying > 0 && (e->question != 0 || !is_kept(e)); /* also while there is no ledger to ask */
         if (!e->known || same || e->flying > 0 || e->question != 0)
             continue;
         if (now - e->idle_ms >= EGRESS_SETTLE_MS || j->ending)
@@ -298,7 +305,9 @@ uint64_t egress_look(struct judge *j, uint64_t now)
 static void roll(struct judge *j, struct egress *e)
 {
     uint64_t now = j->ports.wall(j->ports.arg);
-    if (e->whose == EGRESS_TENANT && (e->epoch == 0 || now < e->epoch || now - e->epoch >= e->per_ms))
+    /* A clock that is set back a little gives nothing anew. */
+    if (e->whose == EGRESS_TENANT &&
+        (e->epoch == 0 || now + e->per_ms < e->epoch || (now >= e->epoch && now - e->epoch >= e->per_ms)))
         begin_anew(e, now);
 }
 
@@ -335,13 +344,24 @@ bool egress_is_metered(const struct exchange *x)
 static bool is_past(struct exchange *x, enum egress_measure m, uint64_t more)
 {
     struct egress_part *p = &x->egress;
-    for (size_t i = 0; i < EGRESS_WHOSE; i++)
-        if (p->of[i] != NULL && left(p->of[i], m) < more) {
-            p->past = p->of[i];
-            p->by = m;
-            return true;
-        }
+    for (size_t i = 0; i < EGRESS_WHOSE; i++) {
+        struct egress *e = p->of[i];
+        if (e == NULL || left(e, m) >= more)
+            continue;
+        uint64_t back = m == EGRESS_BYTES ? e->out - at_most(e->out, p->of_it[i]) : 0;
+        p->past = e;
+        p->by = m;
+        p->busy = back > 0 && more <= e->most[m] && e->used[m] - at_most(e->used[m], back) <= e->most[m] - more;
+        return true;
+    }
     return false;
+}
+
+static void count_request(struct judge *j, struct egress *e)
+{
+    if (is_kept(e))
+        e->idle_ms = j->ports.now(j->ports.arg); /* it may be behind from now on */
+    e->used[EGRESS_REQUESTS]++;
 }
 
 bool egress_request(struct exchange *x, uint64_t bytes)
@@ -355,34 +375,63 @@ bool egress_request(struct exchange *x, uint64_t bytes)
     p->counted = true;
     for (size_t i = 0; i < EGRESS_WHOSE; i++)
         if (p->of[i] != NULL)
-            p->of[i]->used[EGRESS_REQUESTS]++;
+            count_request(x->judge, p->of[i]);
+    judge_wake_in(x->judge, EGRESS_SETTLE_MS);
     return true;
+}
+
+/* Of a window that is over: what is taken from now on is the new one's. */
+static void roll_part(struct exchange *x)
+{
+    struct egress_part *p = &x->egress;
+    for (size_t i = 0; i < EGRESS_WHOSE; i++) {
+        if (p->of[i] == NULL)
+            continue;
+        roll(x->judge, p->of[i]);
+        if (p->epoch[i] != p->of[i]->epoch)
+            p->of_it[i] = 0;
+        p->epoch[i] = p->of[i]->epoch;
+    }
+}
+
+static void take_of(struct exchange *x, size_t i, uint64_t n)
+{
+    struct egress_part *p = &x->egress;
+    struct egress *e = p->of[i];
+    bool limited = e->most[EGRESS_BYTES] != 0; /* else it is counted when it is known */
+    if (limited) {
+        e->used[EGRESS_BYTES] += n;
+        e->out += n;
+        p->of_it[i] += n;
+    }
+    memcpy(p->due[i], e->used, sizeof(p->due[i]));
+    if (!limited)
+        p->due[i][EGRESS_BYTES] = 0;
+    if (!is_kept(e))
+        ask(x->judge, e);
 }
 
 /* want 0: as much as a part is. */
 static void take_bytes(struct exchange *x, uint64_t want)
 {
     struct egress_part *p = &x->egress;
-    uint64_t most = UINT64_MAX;
+    uint64_t most = EGRESS_BYTES_MAX;
+    roll_part(x);
     for (size_t i = 0; i < EGRESS_WHOSE; i++)
         if (p->of[i] != NULL)
             most = at_most(most, left(p->of[i], EGRESS_BYTES));
     uint64_t part = most / 8 > EGRESS_PART_MAX   ? EGRESS_PART_MAX
                     : most / 8 < EGRESS_PART_MIN ? EGRESS_PART_MIN
                                                  : most / 8;
-    uint64_t n = at_most(most, want < UINT64_MAX - part ? want + part : want);
+    uint64_t n = want <= most ? at_most(most, want + part) : 0; /* a part of what is wanted would help nobody */
     if (n == 0) {
-        (void)is_past(x, EGRESS_BYTES, 1);
+        (void)is_past(x, EGRESS_BYTES, want ? want : 1);
         give(x, 0, "egress-limit");
         return;
     }
     for (size_t i = 0; i < EGRESS_WHOSE; i++)
-        if (p->of[i] != NULL) {
-            p->of[i]->used[EGRESS_BYTES] += n;
-            memcpy(p->due[i], p->of[i]->used, sizeof(p->due[i]));
-            if (!is_kept(p->of[i]))
-                ask(x->judge, p->of[i]);
-        }
+        if (p->of[i] != NULL)
+            take_of(x, i, n);
     p->given += n;
     p->owed = n;
     p->since_ms = x->judge->ports.now(x->judge->ports.arg);
@@ -394,6 +443,11 @@ static void take_bytes(struct exchange *x, uint64_t want)
 void egress_begin(struct exchange *x, uint64_t body)
 {
     x->egress.metered = true;
+    /* What is sent later, by a judge that was started anew, was not counted by this one. */
+    if (!egress_request(x, body)) {
+        give(x, 0, "egress-limit");
+        return;
+    }
     take_part(x);
     take_bytes(x, body < UINT64_MAX ? body : 0);
 }
@@ -408,21 +462,33 @@ int egress_more(struct exchange *x, struct span payload)
     return 0;
 }
 
-void egress_spent(struct exchange *x)
+void egress_spent(struct exchange *x, uint64_t bytes)
 {
     x->egress.spent = true;
+    x->egress.was = at_most(bytes, EGRESS_BYTES_MAX);
+}
+
+/* What it was and what was taken for it, of one count. */
+static void settle(struct egress_part *p, size_t i, uint64_t was)
+{
+    struct egress *e = p->of[i];
+    uint64_t *used = &e->used[EGRESS_BYTES], taken = p->epoch[i] == e->epoch ? p->of_it[i] : 0;
+    e->out -= at_most(e->out, taken);
+    if (e->most[EGRESS_BYTES] == 0 || was > p->given)
+        *used = at_most(*used + (e->most[EGRESS_BYTES] == 0 ? was : was - p->given), EGRESS_BYTES_MAX);
+    else
+        *used -= at_most(*used, at_most(taken, p->given - was));
 }
 
 void egress_end(struct exchange *x)
 {
     struct egress_part *p = &x->egress;
-    uint64_t was = p->spent ? x->bytes_out + x->bytes_in : x->delivery < DELIVERY_FORWARDED ? 0 : p->given;
+    uint64_t was = p->spent ? p->was : x->delivery < DELIVERY_FORWARDED ? 0 : p->given;
     for (size_t i = 0; i < EGRESS_WHOSE; i++) {
         struct egress *e = p->of[i];
         if (e == NULL)
             continue;
-        if (p->epoch[i] == e->epoch && e->used[EGRESS_BYTES] >= p->given)
-            e->used[EGRESS_BYTES] += was - p->given;
+        settle(p, i, was);
         if (--e->flying == 0) {
             e->idle_ms = x->judge->ports.now(x->judge->ports.arg);
             judge_wake_in(x->judge, EGRESS_SETTLE_MS);

@@ -10,6 +10,8 @@
 #include "proxy/egress/egress.h"
 #include "proxy/judge/state.h"
 
+/* More than anybody passes: a request or an answer that says it is longer is over any limit. */
+#define EGRESS_BYTES_MAX (UINT64_C(1) << 50)
 enum {
     EGRESS_PART_MIN = 16 * 1024, /* bytes that a request takes at a time: an eighth of what is left, between these */
     EGRESS_PART_MAX = 256 * 1024,
@@ -32,8 +34,9 @@ struct egress {
     uint64_t most[EGRESS_MEASURES]; /* 0: no limit */
     uint64_t used[EGRESS_MEASURES], kept[EGRESS_MEASURES], asked[EGRESS_MEASURES];
     uint64_t question; /* that the ledger was asked; 0: none is open */
-    uint64_t idle_ms;  /* since when nothing is under way */
+    uint64_t idle_ms;  /* since when nothing is under way, or the disk is behind */
     size_t flying;
+    uint64_t out; /* bytes that were taken and may come back */
     uint8_t name_bytes[];
 };
 
@@ -44,10 +47,13 @@ struct egress_part {
     bool counted;                                /* as a request */
     bool metered;                                /* the carrier was told so */
     bool spent;                                  /* how many bytes it was is known */
+    uint64_t was;                                /* that */
     uint64_t given;                              /* bytes that were taken for it, */
+    uint64_t of_it[EGRESS_WHOSE];                /* of each count, as it is now; */
     uint64_t owed;                               /* of these not told to the carrier: they are not on disk, */
     uint64_t due[EGRESS_WHOSE][EGRESS_MEASURES]; /* until so much is */
     uint64_t since_ms;                           /* that they are owed */
+    bool busy;                                   /* what others have under way is in its way, and comes back */
     struct egress *past;                         /* what refused it, and by which measure */
     enum egress_measure by;
 };
@@ -67,8 +73,8 @@ bool egress_request(struct exchange *x, uint64_t bytes) MUSTCHECK;
 void egress_begin(struct exchange *x, uint64_t body);
 /* M_EGRESS_ASK of the carrier's. */
 int egress_more(struct exchange *x, struct span payload) MUSTCHECK;
-/* The carrier said what it was. */
-void egress_spent(struct exchange *x);
+/* The carrier said how many bytes it was. */
+void egress_spent(struct exchange *x, uint64_t bytes);
 void egress_end(struct exchange *x);
 /* M_EGRESS, M_EGRESS_KEPT of the ledger's; it is gone; it can be asked again. */
 int egress_told(struct judge *j, struct span payload) MUSTCHECK;

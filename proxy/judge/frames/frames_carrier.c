@@ -43,7 +43,7 @@ static int result(struct exchange *x, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     uint8_t outcome = msg_get_u8(&m);
     uint16_t status = msg_get_u16(&m);
-    uint64_t out = msg_get_u64(&m), in = msg_get_u64(&m);
+    uint64_t out = msg_get_u64(&m), in = msg_get_u64(&m), egress = msg_get_u64(&m);
     bool relayed = msg_get_bool(&m);
     struct span code = msg_get_span(&m, 64), why = msg_get_span(&m, 1024);
     struct span range = msg_get_span(&m, 96);
@@ -56,7 +56,7 @@ static int result(struct exchange *x, struct frame *f)
     x->status = status;
     x->bytes_out = out;
     x->bytes_in = in;
-    egress_spent(x);
+    egress_spent(x, egress);
     x->range_sent = arena_copy(&x->arena, range);
     /* What we cancelled ourselves ended for our reason, known before. */
     if (x->cancel == CANCEL_FROZEN && span_eq(code, SPAN("cancelled")))

@@ -397,6 +397,8 @@ static void over_limit(struct exchange *x, struct refusal *r)
                        SPAN_FMT(words), say.n ? " " : "", SPAN_FMT(say));
 }
 
+enum { EGRESS_BUSY_S = 2 };
+
 /* Of what was sent, or answered: what is missing is the answer, or the rest of it. */
 static void egress_past(struct exchange *x, struct refusal *r)
 {
@@ -414,6 +416,11 @@ static void egress_past(struct exchange *x, struct refusal *r)
     if (exchange_in_doubt(x) && sent) {
         r->status = CARRIED_OUT;
         r->next = span_str(CHECK);
+    } else if (x->egress.busy && !sent) {
+        r->retry = true;
+        r->retry_after = EGRESS_BUSY_S;
+        r->status = 429;
+        r->next = SPAN("Other requests hold what is left of it: repeat the same request in a moment.");
     } else if (until > now) {
         r->retry = true;
         r->retry_after = (unsigned)((until - now + 999) / 1000);

@@ -293,6 +293,7 @@ void give_result(struct play *p, uint64_t xid, enum outcome o, uint16_t status, 
     msg_put_u16(b, status);
     msg_put_u64(b, 10);
     msg_put_u64(b, 20);
+    msg_put_u64(b, 30);
     msg_put_u8(b, relayed);
     msg_put_span(b, span_str(code));
     msg_put_span(b, SPAN("10.0.0.1: connection refused"));

@@ -323,6 +323,7 @@ struct result world_result(struct world *w, uint64_t xid)
     r.status = msg_get_u16(&m);
     r.out = msg_get_u64(&m);
     r.in = msg_get_u64(&m);
+    r.egress = msg_get_u64(&m);
     r.relayed = msg_get_bool(&m);
     r.code = msg_get_span(&m, 64);
     r.why = msg_get_span(&m, 512);

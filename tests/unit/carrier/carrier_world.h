@@ -93,7 +93,7 @@ void world_say(struct world *w, enum role_id from, uint16_t type, uint64_t id, s
 struct result {
     uint8_t outcome;
     uint16_t status;
-    uint64_t out, in;
+    uint64_t out, in, egress;
     bool relayed;
     struct span code, why, range;
 };

@@ -92,7 +92,7 @@ static void a_stream_ends_where_the_limit_is(void **state)
     world_front_answer(w, XID(1), &a);
     assert_false(a.ok);
     struct span body = dynbuf_span(&a.body);
-    assert_true(body.n > left && span_starts(span_from(body, left), SPAN("\n\nevent: error\ndata: {")));
+    assert_true(body.n > left && span_starts(span_from(body, left), SPAN("\nevent: error\ndata: {")));
     dynbuf_free(&a.body);
     world_free(&w);
 }
