@@ -123,9 +123,11 @@ int diff_result(struct span json, size_t refs, const char **why, bool *again)
         *why = error_words(json_text(all, SPAN("error")), again);
         rc = 0;
     } else if (list && list->count == refs) {
-        *why = hides(all, list);
+        *why = NULL;
         for (const struct json *r = list->child; r && !*why; r = r->next)
             *why = ref_lacks(r);
+        if (!*why)
+            *why = hides(all, list);
         rc = 1;
     }
     arena_free(&a);
