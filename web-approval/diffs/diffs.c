@@ -31,6 +31,7 @@ static void forget(struct desk *d, struct diff *one)
         at = &(*at)->next;
     *at = one->next;
     dynbuf_free(&one->json);
+    dynbuf_free(&one->names);
     free(one);
 }
 
@@ -130,6 +131,7 @@ static struct diff *add(struct desk *d, const struct ticket *t)
     memcpy(one->sandbox, sandbox, sizeof(sandbox));
     memcpy(one->digest.b, t->digest.p, DIGEST_BYTES);
     dynbuf_init(&one->json, DIFFS_RESULT_MAX);
+    dynbuf_init(&one->names, DIFFS_NAMES_MAX);
     struct diff **end = &d->diffs->first;
     while (*end)
         end = &(*end)->next;

@@ -18,6 +18,7 @@ enum {
     DIFFS_STALE_MS = 20000,             /* a failure is this old before a look at it begins anew */
     DIFFS_PUSH_MAX = 64 * 1024 * 1024,  /* of a held body */
     DIFFS_RESULT_MAX = 4 * 1024 * 1024,
+    DIFFS_NAMES_MAX = 2 * 1024 * 1024, /* of the names of a push's refs: 16 lines of a packet */
     DIFFS_COMMAND_S = 150,
     DIFFS_RESULT_ARENA = 24 * 1024 * 1024, /* for a result, taken apart */
 };
@@ -33,8 +34,9 @@ struct diff {
     size_t nrefs;                             /* of its push */
     uint64_t not_before_ms, at_ms, used, ran; /* used, ran: turns */
     bool unwanted;                            /* its ticket is decided */
-    const char *why;    /* DIFF_FAILED: in words; DIFF_MADE: what of it is not there; NULL: it is complete */
-    struct dynbuf json; /* DIFF_MADE: fits the schema */
+    const char *why;     /* DIFF_FAILED: in words; DIFF_MADE: what of it is not there; NULL: it is complete */
+    struct dynbuf json;  /* DIFF_MADE: fits the schema */
+    struct dynbuf names; /* of its refs, a line each: what is shown does not depend on the body being read again */
 };
 
 /* A push, as its body says it; the spans point into that. */
@@ -67,6 +69,8 @@ extern void (*diffs_over)(struct desk *d, struct span ticket);
 
 /* --- make.c: the way of one. It ends with diff_made or diff_failed, later or at once -------------------------- */
 void diff_make(struct desk *d, struct diff *one);
+/* Which refs it is of. False: no memory. */
+bool diff_names(struct diff *one, const struct push *p) MUSTCHECK;
 void diff_made(struct desk *d, struct diff *one, struct span json);
 /* again: it may well be made the next time. */
 void diff_failed(struct desk *d, struct diff *one, const char *why, bool again);

@@ -257,7 +257,8 @@ static void body_came(struct exchange *x, struct frame *f)
     }
     if (b.fd >= 0)
         close(b.fd);
-    m->one->nrefs = m->push.n;
+    if (!m->why && !diff_names(m->one, &m->push))
+        m->why = "there is no memory for it";
     if (!m->why && !deletes_alone(m) && !url_make(m))
         m->why = "its place cannot be read as that of a repository";
     (void)snprintf(m->pack_at, sizeof(m->pack_at), "%zu", m->push.pack_at);

@@ -138,6 +138,12 @@ static void tags(struct exchange *x, const struct json *f)
     if (is_module(f))
         module_tag(x, f);
     mode_tag(x, f);
+    if (json_get(f, SPAN("commit"))) {
+        tag(x, "only in a commit in between", true);
+        PUT(x, " <span class=\"mono\">");
+        show_text(&x->out, span_first(json_text(f, SPAN("commit")), ID_SHOWN));
+        PUT(x, "</span>");
+    }
     if (truth(f, "odd_name"))
         tag(x, "its name is no UTF-8", true);
     if (truth(f, "odd_text"))
@@ -226,7 +232,8 @@ static void file(struct exchange *x, const struct json *f, size_t nth, bool open
     if (cut)
         PUT(x, "<p class=\"note\">It goes on: the rest is too long to be shown.</p>\n");
     if (says(f, "kind", "large") || says(f, "kind", "unknown")) {
-        PUT(x, "<p class=\"note\">Not shown, it is too large: ");
+        show_own(&x->out, says(f, "kind", "large") ? "<p class=\"note\">Not shown, it is too large: "
+                                                   : "<p class=\"note\">Not shown, git did not say what changes: ");
         sizes(x, f);
         PUT(x, ".</p>\n");
     }
@@ -236,7 +243,7 @@ static void file(struct exchange *x, const struct json *f, size_t nth, bool open
 /* --- a ref ----------------------------------------------------------------------------------- */
 
 struct sums {
-    uint64_t files, more, less, workflows, programs, links, modules;
+    uint64_t files, more, less, workflows, programs, links, modules, binaries;
 };
 
 static void sum_up(const struct json *ref, struct sums *s)
@@ -251,7 +258,18 @@ static void sum_up(const struct json *ref, struct sums *s)
         s->programs += becomes_program(f);
         s->links += is_link(f);
         s->modules += is_module(f);
+        s->binaries += says(f, "kind", "binary");
     }
+}
+
+/* What a commit or a tag says beside its first line leaves too. */
+static void raw(struct exchange *x, struct span text, const char *title)
+{
+    PUT(x, "<details class=\"raw\"><summary>");
+    show_own(&x->out, title);
+    PUT(x, "</summary><pre tabindex=\"0\">");
+    show_body(&x->out, text);
+    PUT(x, "</pre></details>");
 }
 
 static void commits(struct exchange *x, const struct json *ref)
@@ -269,7 +287,9 @@ static void commits(struct exchange *x, const struct json *ref)
         show_cut(&x->out, json_text(c, SPAN("subject")), WORDS_SHOWN);
         PUT(x, "</q> <span class=\"count\">");
         show_cut(&x->out, json_text(c, SPAN("author")), 80);
-        PUT(x, "</span></li>\n");
+        PUT(x, "</span>");
+        raw(x, json_text(c, SPAN("text")), "The whole commit");
+        PUT(x, "</li>\n");
     }
     PUT(x, "</ol>\n");
     if (total > list->count) {
@@ -282,7 +302,7 @@ static void commits(struct exchange *x, const struct json *ref)
 static void base(struct exchange *x, const struct json *ref)
 {
     PUT(x, "<p class=\"meta\"><span>compared with ");
-    show_own(&x->out, says(ref, "base", "old")          ? "what is there now"
+    show_own(&x->out, says(ref, "base", "old")          ? "what the push says is there now"
                       : says(ref, "base", "branch-off") ? "where it leaves the default branch"
                                                         : "nothing, as it shares no history with the default branch");
     if (!says(ref, "base", "nothing")) {
@@ -332,6 +352,8 @@ static void one_ref(struct exchange *x, const struct json *ref, struct span name
         show_own(&x->out, says(ref, "state", "deleted") ? "It is deleted: nothing comes in its place."
                           : says(ref, "state", "no-commit")
                               ? "It leads to something that is no commit, which is not shown."
+                          : says(ref, "state", "not-there")
+                              ? "What it is to lead to is neither in the push nor found on the other side."
                               : "What it leads to now is not there to be compared with.");
         PUT(x, "</p>\n");
         return;
@@ -343,6 +365,8 @@ static void one_ref(struct exchange *x, const struct json *ref, struct span name
         show_own(&x->out, dropped == 1 ? " that is there now leaves it" : " that are there now leave it");
         PUT(x, "</b>: a force push.</p>\n");
     }
+    if (json_get(ref, SPAN("tag")))
+        raw(x, json_text(ref, SPAN("tag")), "The whole tag");
     commits(x, ref);
     files(x, ref, p);
 }
@@ -357,7 +381,8 @@ static void look_first(struct exchange *x, const struct sums *s)
     } found[] = {{s->workflows, "CI file"},
                  {s->programs, "new program"},
                  {s->links, "symbolic link"},
-                 {s->modules, "submodule"}};
+                 {s->modules, "submodule"},
+                 {s->binaries, "binary file"}};
     bool any = false;
 
     for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
@@ -371,11 +396,11 @@ static void look_first(struct exchange *x, const struct sums *s)
         PUT(x, ".</p>\n");
 }
 
-static void made(struct exchange *x, const struct diff *one, const struct push *p)
+static void made(struct exchange *x, const struct diff *one)
 {
     struct sums s = {.files = 0};
     struct put put = {.files = 0};
-    size_t i = 0;
+    struct span names = dynbuf_span(&one->names), name;
     struct arena a;
 
     arena_init(&a, DIFFS_RESULT_ARENA);
@@ -388,13 +413,15 @@ static void made(struct exchange *x, const struct diff *one, const struct push *
     counts(x, s.more, s.less);
     PUT(x, "</span></p>\n");
     if (one->why) {
-        PUT(x, "<p class=\"note\"><b>Not all of it is here</b>: ");
+        PUT(x, "<p class=\"note grave\"><b>Not all of it is here</b>: ");
         show_own(&x->out, one->why);
         PUT(x, ".</p>\n");
     }
     look_first(x, &s);
-    for (const struct json *r = list ? list->child : NULL; r && i < p->n; r = r->next, i++)
-        one_ref(x, r, p->name[i], &put);
+    for (const struct json *r = list ? list->child : NULL; r; r = r->next) {
+        (void)span_cut(names, '\n', &name, &names);
+        one_ref(x, r, name, &put);
+    }
     arena_free(&a);
 }
 
@@ -429,7 +456,6 @@ void page_diff(struct exchange *x, const struct view *v)
 {
     const struct ticket *t = &v->t;
     const struct diff *one;
-    struct push p;
 
     if (!diffs_asked(t))
         return;
@@ -441,8 +467,8 @@ void page_diff(struct exchange *x, const struct view *v)
     if (t->diff == DIFF_REQUIRED)
         PUT(x, " <small>a yes waits for it</small>");
     PUT(x, "</h2>\n");
-    if (one && one->state == DIFF_MADE && !push_read(v->bytes, &p))
-        made(x, one, &p);
+    if (one && one->state == DIFF_MADE)
+        made(x, one);
     else
         none_yet(x, t, one);
     PUT(x, "</section>\n");

@@ -60,6 +60,16 @@ static const char *command_take(struct span line, struct push *p)
     return NULL;
 }
 
+bool diff_names(struct diff *one, const struct push *p)
+{
+    dynbuf_reset(&one->names);
+    one->nrefs = p->n;
+    for (size_t i = 0; i < p->n; i++)
+        if (dynbuf_add(&one->names, p->name[i]) != 0 || dynbuf_add(&one->names, SPAN("\n")) != 0)
+            return false;
+    return true;
+}
+
 const char *push_read(struct span body, struct push *p)
 {
     struct span line, more, capabilities = SPAN_NONE;

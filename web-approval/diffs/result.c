@@ -29,6 +29,8 @@ static const char *error_words(struct span error, bool *again)
         {"unreachable", "the repository could not be reached", true},
         {"old-gone", "the repository does not have, or does not hand out, what the push says is there now", false},
         {"incomplete", "the pack could not be completed with what the repository has, or it is damaged", false},
+        {"cut-history", "the repository's own history is cut off, so what the push drops or adds cannot be told",
+         false},
         {"no-git", "the image of diffs has no git in it", false},
         {"failed", "git did not do what it was asked for", true},
     };
@@ -52,8 +54,13 @@ static const char *file_lacks(const struct json *f)
 {
     struct span kind = json_text(f, SPAN("kind"));
 
-    if (span_eq(kind, SPAN("large")) || span_eq(kind, SPAN("unknown")))
+    if (span_eq(kind, SPAN("large")))
         return "a file is too large to be shown";
+    if (span_eq(kind, SPAN("unknown")))
+        return "git did not say what changes in a file";
+    if (span_eq(kind, SPAN("binary")) &&
+        (truth(f, SPAN("runs")) || span_eq(json_text(f, SPAN("new_mode")), SPAN("100755"))))
+        return "a binary file that can run is not shown";
     if (truth(f, SPAN("cut")))
         return "the changes of a file are too many to be shown";
     if (span_eq(kind, SPAN("text")) && !json_get(f, SPAN("patch")))
@@ -71,14 +78,33 @@ static const char *ref_lacks(const struct json *ref)
     if (span_eq(state, SPAN("deleted")))
         return NULL;
     if (!span_eq(state, SPAN("compared")))
-        return span_eq(state, SPAN("no-commit")) ? "a ref leads to something that is no commit"
-                                                 : "what a ref leads to now is not there";
+        return span_eq(state, SPAN("not-there"))   ? "what a ref is to lead to is neither in the push nor found there"
+               : span_eq(state, SPAN("no-commit")) ? "a ref leads to something that is no commit"
+                                                   : "what a ref leads to now is not there";
     if (!files || json_u64(ref, SPAN("files_total"), &total) != 0 || total != files->count ||
         truth(ref, SPAN("files_cut")))
         return "more files change than are shown";
+    if (json_get(ref, SPAN("tag")) && truth(ref, SPAN("text_cut")))
+        return "a tag says more than is shown";
+    const struct json *commits = json_get(ref, SPAN("commits"));
+    for (const struct json *c = commits ? commits->child : NULL; c; c = c->next)
+        if (truth(c, SPAN("text_cut")) || !json_get(c, SPAN("text")))
+            return "a commit says more than is shown";
     for (const struct json *f = files->child; f && !why; f = f->next)
         why = file_lacks(f);
     return why;
+}
+
+/* What leaves and nobody sees; a result that compares and does not tell is as one that hides. */
+static const char *hides(const struct json *all, const struct json *list)
+{
+    uint64_t hidden = 0;
+    bool told = json_u64(all, SPAN("hidden"), &hidden) == 0;
+
+    for (const struct json *r = list->child; r && !told; r = r->next)
+        if (!span_eq(json_text(r, SPAN("state")), SPAN("deleted")))
+            hidden = 1;
+    return hidden > 0 ? "the push carries objects that nothing here shows: they leave with it all the same" : NULL;
 }
 
 int diff_result(struct span json, size_t refs, const char **why, bool *again)
@@ -100,6 +126,8 @@ int diff_result(struct span json, size_t refs, const char **why, bool *again)
         *why = NULL;
         for (const struct json *r = list->child; r && !*why; r = r->next)
             *why = ref_lacks(r);
+        if (!*why)
+            *why = hides(all, list);
         rc = 1;
     }
     arena_free(&a);

@@ -1,5 +1,7 @@
 #include "web-approval/groups/groups.h"
 
+#include "policy/decision.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -131,6 +133,8 @@ const char *group_alone(const struct group *g, size_t i)
         return "its body is not to be had now";
     if (v->r.blocks)
         return "what is in it cannot be shown";
+    if (v->t.diff == DIFF_REQUIRED)
+        return "what it changes is on its own page";
     if (v->r.npictures > 0)
         return "its pictures are on its own page";
     if (deciding_is_grave(&v->t))

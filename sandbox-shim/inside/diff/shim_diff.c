@@ -19,7 +19,8 @@ struct work {
     long pack_at; /* -1: every ref is deleted */
     struct ref ref[DIFF_REFS_MAX];
     size_t n;
-    char head[DIFF_ID_MAX + 1]; /* the default branch; empty: there is none */
+    const char *tips[DIFF_REFS_MAX + 3], *news[DIFF_REFS_MAX + 1]; /* what is there; what comes */
+    char head[DIFF_ID_MAX + 1];                                    /* the default branch; empty: there is none */
     char empty_tree[DIFF_ID_MAX + 2], empty_blob[DIFF_ID_MAX + 2];
 };
 
@@ -121,8 +122,10 @@ static const char *fetch(const struct work *w, const char *depth, bool all)
             words[n++] = w->ref[i].old;
     if (w->head[0] && ++wanted)
         words[n++] = w->head;
-    if (all && w->head[0] && ++wanted)
-        words[n++] = "+refs/heads/*:refs/others/*";
+    if (all && w->head[0] && ++wanted) {
+        words[n++] = "+refs/heads/*:refs/others/heads/*";
+        words[n++] = "+refs/tags/*:refs/others/tags/*";
+    }
     words[n] = NULL;
     return wanted == 0 || git_do(complaint, sizeof(complaint), -1, words) == 0 ? NULL : why(complaint);
 }
@@ -162,6 +165,34 @@ static bool base_of(const struct work *w, const char *commit, char out[DIFF_ID_M
     return w->head[0] && commit_of(w->head, head) && line(out, DIFF_ID_MAX + 2, -1, words);
 }
 
+static bool is_there(const char *id)
+{
+    const char *const words[] = {"cat-file", "-e", id, NULL};
+    char complaint[COMPLAINT];
+
+    return git_do(complaint, sizeof(complaint), -1, words) == 0;
+}
+
+/* Does what is between the two not meet the end of a history that was fetched in part? Where it does, neither what
+ * they share nor how far they are apart can be told. */
+static bool is_exact(const char *one, const char *other)
+{
+    char range[2 * DIFF_ID_MAX + 8], mark[DIFF_ID_MAX + 4];
+    const char *const words[] = {"rev-list", range, NULL};
+    FILE *f = fopen(DIFF_GIT_DIR "/shallow", "re");
+    struct git_said s;
+
+    if (!f)
+        return true; /* all of it is here */
+    snprintf(range, sizeof(range), "%s...%s", one, other);
+    bool exact = git_say(&s, DIFF_NAMES_MAX, -1, words) == 0 && !s.cut && s.p;
+    while (exact && fgets(mark, sizeof(mark), f))
+        exact = strlen(mark) < 40 || strstr(s.p, mark) == NULL;
+    said_free(&s);
+    (void)fclose(f);
+    return exact;
+}
+
 /* With what is there, each ref can be compared: the old one is there, and a new one's beginning is found. */
 static bool comparable(const struct work *w)
 {
@@ -169,9 +200,15 @@ static bool comparable(const struct work *w)
 
     for (size_t i = 0; i < w->n; i++) {
         const struct ref *r = &w->ref[i];
-        if (is_zero(r->new) || !commit_of(r->new, commit))
+        if (is_zero(r->new))
             continue;
-        if (is_zero(r->old) ? w->head[0] && !base_of(w, commit, other) : !commit_of(r->old, other))
+        if (!is_there(r->new))
+            return false;
+        if (!commit_of(r->new, commit))
+            continue;
+        if (!is_zero(r->old) ? !commit_of(r->old, other) || !is_exact(other, commit)
+                             : w->head[0] && (!base_of(w, commit, other) || !commit_of(w->head, other) ||
+                                              !is_exact(other, commit)))
             return false;
     }
     return true;
@@ -190,8 +227,12 @@ static void repository_fill(const struct work *w)
         if (bad)
             over(bad);
         whole = whole || complete(w);
-        if (whole && (comparable(w) || last))
+        if (whole && comparable(w))
             return;
+        if (whole && last && access(DIFF_GIT_DIR "/shallow", F_OK) != 0)
+            return;
+        if (whole && last)
+            over("cut-history");
     }
     over("incomplete");
 }
@@ -213,10 +254,42 @@ static uint64_t how_many(const char *in, const char *not_in)
     const char *const words[] = {"rev-list", "--count", most, in, "--not", not_in, NULL};
     const char *const every[] = {"rev-list", "--count", most, in, NULL};
 
-    return line(text, sizeof(text), -1, not_in ? words : every) ? strtoull(text, NULL, 10) : 0;
+    if (!line(text, sizeof(text), -1, not_in ? words : every))
+        over("failed");
+    return strtoull(text, NULL, 10);
 }
 
-static void commits_put(const char *to, const char *base)
+/* All that a commit or a tag says, its words and what stands above them. Is it a merge? */
+static bool raw_put(const char *key, const char *type, const char *id, size_t *budget)
+{
+    const char *const words[] = {"cat-file", type, id, NULL};
+    size_t most = *budget < DIFF_RAW_MAX ? *budget : DIFF_RAW_MAX;
+    bool odd = false, merge;
+    struct git_said s;
+
+    if (git_say(&s, most, -1, words) != 0 || !s.p)
+        over("failed");
+    out_raw(",\"");
+    out_raw(key);
+    out_raw("\":");
+    out_text(s.p, s.n, SIZE_MAX, &odd);
+    out_raw(s.cut ? ",\"text_cut\":true" : ",\"text_cut\":false");
+    *budget -= s.n;
+    const char *parent = strstr(s.p, "\nparent ");
+    merge = s.cut || (parent && strstr(parent + 1, "\nparent "));
+    said_free(&s);
+    if (!hidden_show(id, ""))
+        over("failed");
+    return merge;
+}
+
+struct listed {
+    char id[DIFF_COMMITS_MAX][DIFF_ID_MAX + 2];
+    bool merge[DIFF_COMMITS_MAX];
+    size_t n;
+};
+
+static void commits_put(const char *to, const char *base, struct listed *l, size_t *budget)
 {
     char most[32];
     snprintf(most, sizeof(most), "--max-count=%d", DIFF_COMMITS_MAX);
@@ -234,19 +307,22 @@ static void commits_put(const char *to, const char *base)
                                  base,
                                  NULL};
     struct git_said s;
-    size_t shown = 0;
 
     out_raw(",\"commits\":[");
-    if (git_say(&s, 4 * 1024 * 1024, -1, words) == 0)
-        for (char *at = s.p, *end = s.p + s.n; at < end; at += strlen(at) + 1) {
-            char *name = strchr(at, 1), *subject = name ? strchr(name + 1, 1) : NULL;
-            if (subject == NULL)
-                break;
-            put_words(shown++ ? ",{\"id\":" : "{\"id\":", at, (size_t)(name - at));
-            put_words(",\"author\":", name + 1, (size_t)(subject - name - 1));
-            put_words(",\"subject\":", subject + 1, strlen(subject + 1));
-            out_raw("}");
-        }
+    if (git_say(&s, 4 * 1024 * 1024, -1, words) != 0 || s.cut)
+        over("failed");
+    for (char *at = s.p, *end = s.p + s.n; at < end; at += strlen(at) + 1) {
+        char *name = strchr(at, 1), *subject = name ? strchr(name + 1, 1) : NULL;
+        if (subject == NULL || l->n == DIFF_COMMITS_MAX)
+            over("failed");
+        put_words(l->n ? ",{\"id\":" : "{\"id\":", at, (size_t)(name - at));
+        put_words(",\"author\":", name + 1, (size_t)(subject - name - 1));
+        put_words(",\"subject\":", subject + 1, strlen(subject + 1));
+        snprintf(l->id[l->n], sizeof(l->id[0]), "%.*s", (int)(name - at), at);
+        l->merge[l->n] = raw_put("text", "commit", l->id[l->n], budget);
+        l->n++;
+        out_raw("}");
+    }
     said_free(&s);
     out_raw("]");
     out_number("commits_total", how_many(to, base));
@@ -257,6 +333,8 @@ static void compared_put(const struct work *w, const struct ref *r, const char *
     char base[DIFF_ID_MAX + 2] = "";
     const char *kind = is_zero(r->old) ? "branch-off" : "old";
     bool there = is_zero(r->old) ? base_of(w, new, base) : commit_of(r->old, base);
+    struct files f = {.empty_blob = w->empty_blob, .budget = budget};
+    struct listed l = {.n = 0};
 
     if (!there && !is_zero(r->old)) {
         out_raw("\"state\":\"no-old\"");
@@ -267,9 +345,34 @@ static void compared_put(const struct work *w, const struct ref *r, const char *
     out_raw("\",\"base_id\":\"");
     out_raw(there ? base : w->empty_tree);
     out_raw("\"");
-    commits_put(new, there ? base : NULL);
+    if (strcmp(r->new, new) != 0)
+        (void)raw_put("tag", "tag", r->new, budget);
+    commits_put(new, there ? base : NULL, &l, budget);
     out_number("dropped", is_zero(r->old) ? 0 : how_many(base, new));
-    if (!files_put(there ? base : w->empty_tree, new, w->empty_blob, budget))
+    if (!files_put(&f, there ? base : w->empty_tree, new))
+        over("failed");
+    for (size_t i = 0; i < l.n; i++)
+        if (!files_between(&f, l.id[i], l.merge[i]))
+            over("failed");
+    files_end(&f);
+}
+
+/* What is there, as the hidden is counted against it, and what comes. */
+static void tips_find(struct work *w)
+{
+    size_t n = 0, news = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        if (!is_zero(w->ref[i].old))
+            w->tips[n++] = w->ref[i].old;
+        if (!is_zero(w->ref[i].new) && is_there(w->ref[i].new))
+            w->news[news++] = w->ref[i].new;
+    }
+    if (w->head[0])
+        w->tips[n++] = w->head;
+    if (n > 0)
+        w->tips[n++] = "--glob=refs/others/*";
+    if (!hidden_begin(w->tips) || !hidden_show(w->empty_blob, "") || !hidden_show(w->empty_tree, ""))
         over("failed");
 }
 
@@ -280,6 +383,8 @@ static void ref_put(const struct work *w, const struct ref *r, size_t *budget)
     out_raw("{");
     if (is_zero(r->new))
         out_raw("\"state\":\"deleted\"");
+    else if (!is_there(r->new))
+        out_raw("\"state\":\"not-there\"");
     else if (!commit_of(r->new, new))
         out_raw("\"state\":\"no-commit\"");
     else
@@ -298,6 +403,7 @@ void push_diff(char **argv)
 {
     static struct work w;
     size_t budget = DIFF_TEXT_MAX;
+    uint64_t hidden = 0;
     char scheme[8];
 
     if (!argv[0] || !argv[1] || !argv[2] ||
@@ -315,12 +421,17 @@ void push_diff(char **argv)
     repository_make(&w);
     other_side_ask(&w);
     repository_fill(&w);
+    tips_find(&w);
     out_begin();
     out_raw("{\"version\":1,\"refs\":[");
     for (size_t i = 0; i < w.n; i++) {
         out_raw(i ? "," : "");
         ref_put(&w, &w.ref[i], &budget);
     }
-    out_raw("]}\n");
+    out_raw("]");
+    if (w.news[0] && !hidden_count(w.news, w.tips, &hidden))
+        over("failed");
+    out_number("hidden", hidden);
+    out_raw("}\n");
     _exit(out_end() == 0 ? 0 : 1);
 }

@@ -13,6 +13,7 @@
 #define PUSH_DIFF_MODE "--push-diff"
 #define PUSH_FILE      "/workspace/push"
 #define DIFF_FILE      "/workspace/diff.json"
+#define DIFF_GIT_DIR   "/workspace/repository"
 
 enum {
     DIFF_REFS_MAX = 16,
@@ -27,6 +28,8 @@ enum {
     DIFF_NAMES_MAX = 32 * 1024 * 1024,     /* of a list of what changed, read */
     DIFF_ADVERTISED_MAX = 4 * 1024 * 1024, /* of the refs there are */
     DIFF_COUNT_MAX = 10000,                /* commits that are counted */
+    DIFF_RAW_MAX = 8 * 1024,               /* of a commit or a tag, shown */
+    DIFF_IDS_MAX = 64 * 1024 * 1024,       /* of a list of objects, read */
     DIFF_RENAMES_MAX = 200,                /* files between which names are looked for */
 };
 
@@ -61,8 +64,29 @@ int out_end(void);
 
 /* --- shim_diff_files.c: files between two trees ----------------------------------------------------------------- */
 
-/* "files":[...],"files_total":n; empty_blob: the id of nothing. budget: bytes of patches that may still be shown.
- * False: git does not say. */
-bool files_put(const char *from, const char *to, const char *empty_blob, size_t *budget);
+/* A file list and where it stands. */
+struct files {
+    const char *empty_blob; /* the id of nothing */
+    size_t *budget;         /* bytes of text that may still be shown */
+    uint64_t shown, total;
+    bool cut;
+};
+/* "files":[...], not closed yet. False: git does not say, or its list breaks off. */
+bool files_put(struct files *f, const char *from, const char *to);
+/* Behind these what this one commit brings that is in none of them: it leaves too. */
+bool files_between(struct files *f, const char *commit, bool merge);
+void files_end(const struct files *f);
+
+/* --- shim_diff_hidden.c: what leaves and is not shown ----------------------------------------------------------- */
+
+/* tips: of what the other side has, as rev-list takes them, ended by NULL. False: it cannot be told. */
+bool hidden_begin(const char *const *tips);
+bool hidden_is_known(const char *id); /* the other side has it */
+/* An object is shown, under this name; ids of commits and tags with "". False: no memory. */
+bool hidden_show(const char *id, const char *path);
+bool hidden_is_shown(const char *id, const char *path);
+/* Objects that are here, that the other side has not, and that nobody sees. news: what the refs lead to, tips as of
+ * hidden_begin. False: it cannot be told. */
+bool hidden_count(const char *const *news, const char *const *tips, uint64_t *n);
 
 #endif

@@ -103,7 +103,7 @@ static void patch_put(const struct git_said *s, size_t *budget)
     *budget -= shown;
 }
 
-/* Of what is too large to be shown: is it text at all, and how much of it changed. */
+/* Of what is too large to be shown: how much of it changed, if git tells. */
 static void large_put(const char *old, const char *new)
 {
     const char *const words[] = {"diff", "--no-ext-diff", "--no-textconv", "--numstat", "--no-renames", old, new,
@@ -111,24 +111,43 @@ static void large_put(const char *old, const char *new)
     unsigned long long more, less;
     struct git_said s;
 
-    if (git_say(&s, 4096, -1, words) != 0) {
-        out_raw(",\"kind\":\"unknown\"");
-    } else if (strncmp(s.p, "-\t-\t", 4) == 0) {
-        out_raw(",\"kind\":\"binary\"");
-    } else {
-        out_raw(",\"kind\":\"large\"");
-        if (sscanf(s.p, "%llu\t%llu", &more, &less) == 2) {
-            out_number("added", more);
-            out_number("removed", less);
-        }
+    out_raw(",\"kind\":\"large\"");
+    if (git_say(&s, 4096, -1, words) == 0 && s.p && sscanf(s.p, "%llu\t%llu", &more, &less) == 2) {
+        out_number("added", more);
+        out_number("removed", less);
     }
     said_free(&s);
 }
 
-static void blobs_put(const struct changed *c, const char *empty_blob, const uint64_t size[2], size_t *budget)
+enum look { LOOK_BINARY = 0, LOOK_TEXT, LOOK_SCRIPT };
+
+/* Not git's reading, for which one NUL makes a binary: text with some of them, or in 16 bits, is text. */
+static enum look looks(const char *id)
 {
-    const char *const old = is_blob(c, 0) && !is_none(c->id[0]) ? c->id[0] : empty_blob;
-    const char *const new = is_blob(c, 1) && !is_none(c->id[1]) ? c->id[1] : empty_blob;
+    const char *const words[] = {"cat-file", "blob", id, NULL};
+    enum look is = LOOK_BINARY;
+    size_t nul[2] = {0, 0}, odd = 0;
+    struct git_said s;
+
+    if (git_say(&s, DIFF_BLOB_MAX, -1, words) == 0 && s.p) {
+        for (size_t i = 0; i < s.n; i++) {
+            unsigned char c = (unsigned char)s.p[i];
+            nul[i & 1] += c == 0;
+            odd += c != 0 && c < 0x20 && !strchr("\t\n\r\f\b\033", c);
+        }
+        size_t most = nul[0] > nul[1] ? nul[0] : nul[1], least = nul[0] + nul[1] - most;
+        bool wide = most > s.n / 4 && least <= s.n / 64;
+        if (odd <= s.n / 64 && (wide || most + least <= 8 + s.n / 64))
+            is = LOOK_TEXT;
+        else if (s.n > 2 && memcmp(s.p, "#!", 2) == 0)
+            is = LOOK_SCRIPT;
+    }
+    said_free(&s);
+    return is;
+}
+
+static bool diff_said(struct git_said *s, const char *old, const char *new, bool text)
+{
     const char *const words[] = {"diff",
                                  "--no-ext-diff",
                                  "--no-textconv",
@@ -136,9 +155,21 @@ static void blobs_put(const struct changed *c, const char *empty_blob, const uin
                                  "--no-renames",
                                  "--unified=3",
                                  "--diff-algorithm=myers",
+                                 text ? "--text" : "--no-text",
                                  old,
                                  new,
                                  NULL};
+
+    return git_say(s, 2 * DIFF_BLOB_MAX + DIFF_PATCH_MAX, -1, words) == 0 && s->p;
+}
+
+static bool is_notable(const struct changed *c);
+
+/* A side that is text is shown, if need be alone. */
+static void blobs_put(const struct changed *c, const uint64_t size[2], const struct files *f)
+{
+    const char *old = is_blob(c, 0) && !is_none(c->id[0]) ? c->id[0] : f->empty_blob;
+    const char *new = is_blob(c, 1) && !is_none(c->id[1]) ? c->id[1] : f->empty_blob;
     struct git_said s;
 
     if (strcmp(old, new) == 0) {
@@ -149,16 +180,23 @@ static void blobs_put(const struct changed *c, const char *empty_blob, const uin
         large_put(old, new);
         return;
     }
-    if (git_say(&s, 2 * DIFF_BLOB_MAX + DIFF_PATCH_MAX, -1, words) != 0)
+    enum look was = looks(old), is = looks(new);
+    if (was != LOOK_TEXT && is == LOOK_TEXT)
+        old = f->empty_blob;
+    else if (is != LOOK_TEXT && was == LOOK_TEXT && new != f->empty_blob)
+        was = LOOK_BINARY; /* what comes in its place is what counts */
+    if (!diff_said(&s, old, new, is == LOOK_TEXT || (was == LOOK_TEXT && new == f->empty_blob)))
         out_raw(",\"kind\":\"unknown\"");
-    else if (strstr(s.p, "\n@@ ") == NULL)
+    else if (strstr(s.p, "\n@@ ") == NULL || is != LOOK_TEXT) {
         out_raw(",\"kind\":\"binary\"");
-    else
-        patch_put(&s, budget);
+        if (new != f->empty_blob && (is == LOOK_SCRIPT || c->mode[1] == MODE_PROGRAM || is_notable(c)))
+            out_raw(",\"runs\":true");
+    } else
+        patch_put(&s, f->budget);
     said_free(&s);
 }
 
-static void one_put(const struct changed *c, const char *empty_blob, size_t *budget)
+static bool one_put(const struct changed *c, const char *commit, const struct files *f)
 {
     uint64_t size[2] = {UINT64_MAX, UINT64_MAX};
     char text[64];
@@ -189,8 +227,14 @@ static void one_put(const struct changed *c, const char *empty_blob, size_t *bud
     if (!is_blob(c, 0) && !is_blob(c, 1))
         out_raw(",\"kind\":\"module\"");
     else
-        blobs_put(c, empty_blob, size, budget);
+        blobs_put(c, size, f);
+    if (commit) {
+        out_raw(",\"commit\":\"");
+        out_raw(commit);
+        out_raw("\"");
+    }
     out_raw("}");
+    return is_none(c->id[1]) || hidden_show(c->id[1], c->path);
 }
 
 /* What is shown before the rest is cut: what runs by itself on the other side, programs, links, submodules. */
@@ -210,24 +254,32 @@ static bool is_notable(const struct changed *c)
     return c->mode[1] == MODE_PROGRAM && c->mode[0] != MODE_PROGRAM;
 }
 
-/* Those that are, or those that are not; how many there are of either. */
-static uint64_t some_put(const struct git_said *s, bool notable, const char *empty_blob, size_t *budget,
-                         uint64_t *shown)
+/* One more of the list, if there is room. */
+static bool listed(struct files *f, const struct changed *c, const char *commit)
+{
+    if (f->shown == DIFF_FILES_MAX)
+        return true;
+    out_raw(f->shown++ ? "," : "");
+    return one_put(c, commit, f);
+}
+
+/* Those that are notable, or those that are not. False: the list breaks off. */
+static bool some_put(struct files *f, const struct git_said *s, bool notable)
 {
     const char *at = s->p, *end = s->p + s->n;
     struct changed c;
-    uint64_t n = 0;
 
-    for (; at < end && (at = changed_read(at, end, &c)) != NULL; n++) {
-        if (is_notable(&c) != notable || *shown == DIFF_FILES_MAX)
-            continue;
-        out_raw((*shown)++ ? "," : "");
-        one_put(&c, empty_blob, budget);
+    while (at < end) {
+        if ((at = changed_read(at, end, &c)) == NULL)
+            return s->cut;
+        f->total += notable;
+        if (is_notable(&c) == notable && !listed(f, &c, NULL))
+            return false;
     }
-    return n;
+    return true;
 }
 
-bool files_put(const char *from, const char *to, const char *empty_blob, size_t *budget)
+bool files_put(struct files *f, const char *from, const char *to)
 {
     char most[24];
     snprintf(most, sizeof(most), "-l%d", DIFF_RENAMES_MAX);
@@ -245,18 +297,50 @@ bool files_put(const char *from, const char *to, const char *empty_blob, size_t 
                                  to,
                                  NULL};
     struct git_said s;
-    uint64_t n, shown = 0;
 
-    if (git_say(&s, DIFF_NAMES_MAX, -1, words) != 0 || s.p == NULL) {
-        said_free(&s);
-        return false;
-    }
     out_raw(",\"files\":[");
-    n = some_put(&s, true, empty_blob, budget, &shown);
-    (void)some_put(&s, false, empty_blob, budget, &shown);
-    out_raw("]");
-    out_number("files_total", n);
-    out_raw(s.cut ? ",\"files_cut\":true" : ",\"files_cut\":false");
+    bool good = git_say(&s, DIFF_NAMES_MAX, -1, words) == 0 && s.p && some_put(f, &s, true) && some_put(f, &s, false);
+    f->cut |= s.cut;
     said_free(&s);
-    return true;
+    return good;
+}
+
+bool files_between(struct files *f, const char *commit, bool merge)
+{
+    const char *const words[] = {"diff-tree",
+                                 "-r",
+                                 "-z",
+                                 "-m",
+                                 "--raw",
+                                 "--no-abbrev",
+                                 "--no-renames",
+                                 "--root",
+                                 "--no-commit-id",
+                                 "--ignore-submodules=none",
+                                 commit,
+                                 NULL};
+    struct changed c;
+    struct git_said s;
+    bool good = git_say(&s, DIFF_NAMES_MAX, -1, words) == 0 && s.p;
+
+    for (const char *at = s.p, *end = good ? s.p + s.n : s.p; good && at < end;) {
+        if ((at = changed_read(at, end, &c)) == NULL) {
+            good = s.cut;
+            break;
+        }
+        if (c.mode[1] == 0 || hidden_is_shown(c.id[1], c.path) || (merge && hidden_is_known(c.id[1])))
+            continue;
+        f->total++;
+        good = listed(f, &c, commit);
+    }
+    f->cut |= s.cut;
+    said_free(&s);
+    return good;
+}
+
+void files_end(const struct files *f)
+{
+    out_raw("]");
+    out_number("files_total", f->total);
+    out_raw(f->cut ? ",\"files_cut\":true" : ",\"files_cut\":false");
 }

@@ -52,7 +52,7 @@ void out_text(const char *text, size_t n, size_t max, bool *odd)
     (void)fputc('"', out);
     for (size_t i = 0; i < n && used < max;) {
         size_t is = utf8(p + i, n - i);
-        if (is == 0) {
+        if (is == 0 || p[i] == 0) {
             (void)fprintf(out, "\\\\x%02x", p[i]);
             *odd = true;
         } else if (p[i] == '"' || p[i] == '\\') {
@@ -65,7 +65,7 @@ void out_text(const char *text, size_t n, size_t max, bool *odd)
             (void)fwrite(p + i, 1, is, out);
         }
         i += is ? is : 1;
-        used += is ? is : 4;
+        used += is && p[i] ? is : 4;
     }
     (void)fputc('"', out);
 }

@@ -111,6 +111,46 @@ def new_forced_and_deleted_refs(lab):
 
 
 @test()
+def what_leaves_and_is_in_no_tip_is_not_hidden(lab):
+    """A file that comes and goes in between, an object that no ref reaches, the body of a commit; text that git calls binary."""
+    git, gw, env, work = setup(lab, wish="optional")
+    (work / "secret.txt").write_text("the secret\n")
+    between = commit(lab, work, env, "bring it")
+    (work / "secret.txt").unlink()
+    commit(lab, work, env, "take it away\n\nwords of the body")
+    client, ticket = push(lab, gw, work, env, "origin", "HEAD:refs/heads/between")
+    said, diff = over(lab, gw, ticket)
+    assert said["state"] == "made" and said["complete"] and diff["hidden"] == 0, (said, diff)
+    f = by_path(diff["refs"][0])["secret.txt"]
+    assert f["commit"] == between and "+the secret" in f["patch"], f
+    seen = words(Page(gw).ask("GET", f"/tickets/{ticket}")[1].decode())
+    assert "only in a commit in between" in seen and "words of the body" in seen, seen
+    gw.deny(ticket, "no")
+    client.wait()
+    # as many commits as are listed, and more: what is past them leaves too
+    for n in range(52):
+        run(lab, work, env, "commit", "-q", "--allow-empty", "-m", f"{n}")
+    client, ticket = push(lab, gw, work, env, "origin", "HEAD:refs/heads/between")
+    said, diff = over(lab, gw, ticket)
+    assert said["complete"] is False and diff["hidden"] > 0 and "nothing here shows" in said["why"], (said, diff["hidden"])
+    gw.deny(ticket, "no")
+    client.wait()
+    run(lab, work, env, "reset", "-q", "--hard", "origin/main")
+    (work / "wide.ps1").write_bytes("Remove-Item\n".encode("utf-16"))
+    (work / "nul.sh").write_bytes(b"echo one\n\0\n")
+    (work / "tool.sh").write_bytes(b"#!/bin/sh\n" + bytes(range(256)) * 8)
+    commit(lab, work, env, "text")
+    client, ticket = push(lab, gw, work, env, "origin", "HEAD:refs/heads/text")
+    said, diff = over(lab, gw, ticket)
+    f = by_path(diff["refs"][0])
+    assert f["wide.ps1"]["kind"] == f["nul.sh"]["kind"] == "text" and "+echo one" in f["nul.sh"]["patch"], f
+    assert f["tool.sh"]["kind"] == "binary" and said["complete"] is False and "can run" in said["why"], (said, f["tool.sh"])
+    gw.deny(ticket, "no")
+    client.wait()
+    nothing_is_left(gw)
+
+
+@test()
 def the_first_push_to_a_repository_is_compared_with_nothing(lab):
     git, gw, env, work = setup(lab)
     repos = git.dir / "repos/demo"

@@ -86,7 +86,7 @@ static void more_refs_than_are_compared(void **state)
 #define RESULT(files, total)                                                                                         \
     "{\"version\":1,\"refs\":[{\"state\":\"compared\",\"base\":\"old\",\"base_id\":\"" A40                           \
     "\",\"commits\":[],\"commits_total\":0,\"dropped\":0,\"files\":[" files "],\"files_total\":" total               \
-    ",\"files_cut\":false}]}"
+    ",\"files_cut\":false}],\"hidden\":0}"
 #define WHOLE RESULT(FILE_OF(TEXT ",\"cut\":false"), "1")
 
 static void what_is_taken_for_a_result(void **state)
@@ -106,6 +106,10 @@ static void what_is_taken_for_a_result(void **state)
         {RESULT(FILE_OF("\"kind\":\"module\""), "1"), 1, true},
         {RESULT(FILE_OF("\"kind\":\"same\",\"path_cut\":true"), "1"), 1, false},
         {RESULT("", "0"), 1, true},
+        {RESULT(FILE_OF("\"kind\":\"binary\",\"runs\":true"), "1"), 1, false},
+        {"{\"version\":1,\"refs\":[{\"state\":\"compared\",\"files\":[],\"files_total\":0}],\"hidden\":1}", 1, false},
+        {"{\"version\":1,\"refs\":[{\"state\":\"compared\",\"files\":[],\"files_total\":0}]}", 1, false},
+        {"{\"version\":1,\"refs\":[{\"state\":\"not-there\"}],\"hidden\":0}", 1, false},
         {"{\"version\":1,\"refs\":[{\"state\":\"deleted\"}]}", 1, true},
         {"{\"version\":1,\"refs\":[{\"state\":\"compared\"}]}", 1, false},
         {"{\"version\":1,\"refs\":[{\"state\":\"no-old\"}]}", 1, false},
