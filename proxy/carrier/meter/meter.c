@@ -79,8 +79,9 @@ enum walk_next meter_whole(struct exchange *x)
 {
     const struct meter *m = &x->meter;
     uint64_t left = m->left > 0 ? (uint64_t)m->left : 0;
-    /* With a credential its length may depend on it. */
-    if (!m->on || x->cred != NULL || x->delivery != DELIVERY_NONE || x->answer != ANSWER_HEAD ||
+    /* Of one that is packed the length tells of its bytes, which may hold a secret; of any other what is passed on
+     * does. */
+    if (!m->on || x->decode != NULL || x->delivery != DELIVERY_NONE || x->answer != ANSWER_HEAD ||
         x->in.framing != HTTP_LENGTH || x->in.left <= left)
         return WALK_NEXT;
     return wait_for(x, x->in.left - left);

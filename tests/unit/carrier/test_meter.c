@@ -97,29 +97,37 @@ static void a_stream_ends_where_the_limit_is(void **state)
     world_free(&w);
 }
 
-static void a_body_waits_and_goes_on(void **state)
+/* No part of a write leaves that could be seen not to fit. */
+static void all_of_a_request_or_nothing(void **state)
 {
     struct world *w = world_new();
-    uint64_t head;
-    world_forward(w, XID(1),
-                  (struct request){.path = "/1",
-                                   .method = "POST",
-                                   .once = true,
-                                   .body = BODY_INLINE,
-                                   .data = SPAN("0123456789"),
-                                   .metered = true});
-    let(w, XID(1), 1, ""); /* a head leaves whole */
-    world_wait_up(w, 0, "POST /1");
-    head = head_bytes(w);
-    expect_ask(w, XID(1), 1, head - 1);
-    let(w, XID(1), head - 1 + 4, "");
-    world_wait_up(w, 0, "0123");
-    expect_ask(w, XID(1), 2, 0);
-    assert_false(world_up_has(w, 0, "01234"));
-    let(w, XID(1), 100, "");
+    const struct request post = {.path = "/1",
+                                 .method = "POST",
+                                 .once = true,
+                                 .body = BODY_INLINE,
+                                 .data = SPAN("0123456789"),
+                                 .metered = true};
+    world_forward(w, XID(1), post);
+    let(w, XID(1), 1, "");
+    struct msg_in m = msg_in(dynbuf_span(&world_wait(w, ROLE_JUDGE, M_EGRESS_ASK, XID(1))->payload));
+    uint64_t need = msg_get_u64(&m);
+    let(w, XID(1), need - 1, "");
+    expect_ask(w, XID(1), 2, 1);
+    assert_true(w->nups == 0 || head_bytes(w) == 0);
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_SENT, XID(1)), 0);
+    let(w, XID(1), 1, "");
     world_wait_up(w, 0, "0123456789");
+    assert_int_equal(head_bytes(w), need + 1);
     world_answer(w, 0, OK5);
+    expect_ask(w, XID(1), 3, 5); /* of the answer as well */
+    let(w, XID(1), 5, "");
     expect_answer(w, XID(1), "hello", true);
+    world_forward(w, XID(2), post);
+    let(w, XID(2), need, "");
+    expect_ask(w, XID(2), 1, 1);
+    let(w, XID(2), 0, "egress-limit");
+    expect_code(w, XID(2), OUTCOME_NOT_SENT, "egress-limit");
+    assert_int_equal(world_count(w, ROLE_JUDGE, M_SENT, XID(2)), 0);
     world_free(&w);
 }
 
@@ -129,7 +137,7 @@ int main(void)
         cmocka_unit_test(nothing_leaves_before_it_may),
         cmocka_unit_test(all_of_an_answer_or_nothing),
         cmocka_unit_test(a_stream_ends_where_the_limit_is),
-        cmocka_unit_test(a_body_waits_and_goes_on),
+        cmocka_unit_test(all_of_a_request_or_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,6 +177,52 @@ static void bytes_are_given_as_long_as_there_are_any(void **state)
     play_close(&p);
 }
 
+/* A length that nobody can pass, of a sandbox that has a limit of requests alone: it owes the disk nothing. */
+static void what_is_endless_blocks_nobody(void **state)
+{
+    struct play p;
+    begin(&p, 3, 0);
+    give_request(&p, XID(1), GET("/a"));
+    forwarded(&p, XID(1), true);
+    kept(&p, expect_put(&p, 1, EGRESS_AHEAD), true);
+    expect_give(&p, XID(1), "");
+    more(&p, XID(1), INT64_MAX);
+    assert_int_equal(expect_give(&p, XID(1), "egress-limit"), 0);
+    give_request(&p, XID(2), GET("/b"));
+    forwarded(&p, XID(2), false);
+    kept(&p, expect_put(&p, 2, EGRESS_AHEAD), true);
+    expect_give(&p, XID(2), "");
+    result(&p, XID(2), 1, 1, "");
+    expect_outcome(&p, XID(2), false);
+    result(&p, XID(1), 1, 1, "egress-limit");
+    expect_reply(&p, XID(1), 403, "egress-limit");
+    expect_outcome(&p, XID(1), false);
+    play_close(&p);
+}
+
+/* What others hold refuses for a moment only, and an answer that cannot fit takes nothing. */
+static void what_cannot_fit_takes_nothing(void **state)
+{
+    struct play p;
+    begin(&p, 0, MIB);
+    give_request(&p, XID(1), GET("/a"));
+    forwarded(&p, XID(1), true);
+    kept(&p, expect_put(&p, 1 + 16, MIB / 8 + MIB / 16), true);
+    expect_give(&p, XID(1), "");
+    more(&p, XID(1), MIB);
+    assert_int_equal(expect_give(&p, XID(1), "egress-limit"), 0);
+    give_request(&p, XID(2), GET("/b"));
+    forwarded(&p, XID(2), false);
+    kept(&p, expect_put(&p, 2 + 16, MIB / 8 + (MIB - MIB / 8) / 8 + MIB / 16), true);
+    assert_int_equal(expect_give(&p, XID(2), ""), (MIB - MIB / 8) / 8);
+    result(&p, XID(2), 1, 1, "");
+    expect_outcome(&p, XID(2), false);
+    result(&p, XID(1), 1, 1, "egress-limit");
+    expect_reply(&p, XID(1), 403, "egress-limit");
+    expect_outcome(&p, XID(1), false);
+    play_close(&p);
+}
+
 static void it_goes_on_where_the_ledger_says(void **state)
 {
     struct play p;
@@ -243,6 +289,8 @@ int main(void)
         cmocka_unit_test(nothing_passes_before_it_is_on_disk),
         cmocka_unit_test(at_once_as_one_after_the_other),
         cmocka_unit_test(bytes_are_given_as_long_as_there_are_any),
+        cmocka_unit_test(what_is_endless_blocks_nobody),
+        cmocka_unit_test(what_cannot_fit_takes_nothing),
         cmocka_unit_test(it_goes_on_where_the_ledger_says),
         cmocka_unit_test(a_tenants_is_counted_anew_after_its_time),
     };
