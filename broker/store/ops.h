@@ -20,6 +20,7 @@ struct bstore_ops {
                                uint64_t *attempts);
     enum bstore_result (*plan)(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p,
                                const struct digest *key);
+    enum bstore_result (*spent)(struct bstore *s, const struct claim *c, const struct used *used);
     enum bstore_result (*stricter)(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
                                    enum call_class class);
     enum bstore_result (*call)(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,

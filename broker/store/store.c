@@ -216,6 +216,12 @@ enum bstore_result bstore_log(struct bstore *s, const struct claim *c, const str
     return n == 0 || !fits_events(event, n) ? BS_FULL : s->ops->log(s, c, event, n, seq);
 }
 
+enum bstore_result bstore_spent(struct bstore *s, const struct claim *c, const struct used *used)
+{
+    return used->tokens > BSTORE_SPENT_MAX || used->cost_micro > BSTORE_SPENT_MAX ? BS_FULL
+                                                                                  : s->ops->spent(s, c, used);
+}
+
 enum bstore_result bstore_finish(struct bstore *s, const struct claim *c, enum turn_end end, struct span why)
 {
     if (end == END_NONE || (unsigned)end >= TURN_ENDS)

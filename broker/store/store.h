@@ -30,6 +30,8 @@ enum {
 /* How long a key is remembered, how long a claim may be, in ms. */
 #define BSTORE_KEY_AGE_MAX UINT64_C(86400000)
 #define BSTORE_CLAIM_MAX   UINT64_C(600000)
+/* Tokens, and millionths, that one answer may have cost. */
+#define BSTORE_SPENT_MAX (UINT64_C(1) << 53)
 
 enum bstore_result {
     BS_FAIL = 0, /* the database said no; bstore_why. Nothing is changed */
@@ -69,6 +71,8 @@ BSTORE_CALL bstore_load(struct bstore *s, const struct claim *c, struct arena *a
 BSTORE_CALL bstore_step(struct bstore *s, const struct claim *c, uint64_t n, struct span kind, uint64_t *attempts);
 /* Before any of its calls runs. BS_AGAIN: as it was planned before. */
 BSTORE_CALL bstore_plan(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p);
+/* What an answer cost that is not kept. */
+BSTORE_CALL bstore_spent(struct bstore *s, const struct claim *c, const struct used *used);
 /* A call's class may only become stricter; a laxer one changes nothing. */
 BSTORE_CALL bstore_class(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord, enum call_class class);
 /* BS_AGAIN: settled so before; BS_CONFLICT: otherwise. */

@@ -60,6 +60,7 @@ static void end(struct task *t)
 
 void task_leave(struct task *t)
 {
+    think_stop(t);
     (void)!show_flush(t);
     end(t);
 }
@@ -151,6 +152,7 @@ static void step_begin(struct task *t, uint64_t step)
     t->calls = 0;
     t->step = step;
     t->tried = 0;
+    t->wasted = (struct used){0};
     t->all_tries = 0;
     t->answer = SPAN_NONE;
     arena_free(&t->step_arena);
@@ -276,7 +278,7 @@ static void act(struct task *t, const struct loop_action *a)
     case DO_THINK: servers_think(t); break;
     case DO_NOT_THINK:
         servers_quiet(t);
-        think_end(t);
+        think_stop(t);
         break;
     case DO_PLAN: plan(t, a->n); break;
     case DO_RUN: run_call(t, a->ord); break;

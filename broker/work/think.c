@@ -28,6 +28,7 @@ struct think {
     struct answer *answer;
     struct fault_answer said; /* of an answer that is none; its spans are the wire's */
     bool shown;
+    size_t out; /* bytes of it that came */
 };
 
 void think_end(struct task *t)
@@ -49,6 +50,43 @@ static void no_answer(struct task *t, bool retry, uint64_t after_ms)
     task_tell(t, (struct loop_event){.heard = HEARD_NO_ANSWER, .retry = retry, .after_ms = after_ms});
 }
 
+static uint64_t tokens(const struct model_usage *u)
+{
+    return u->input + u->cache_read + u->cache_write + u->output;
+}
+
+static uint64_t counted(uint64_t n)
+{
+    return n < BSTORE_SPENT_MAX ? n : BSTORE_SPENT_MAX;
+}
+
+/* An answer of which nothing is kept has its price all the same: what its provider said of it by then, and at least
+ * what was asked and came. It is counted before anything else is asked, so that no budget is passed by trying again.
+ */
+static void spend(struct think *k)
+{
+    struct task *t = k->task;
+    uint64_t cost = 0;
+    if (k->answer == NULL || t->over)
+        return;
+    const struct model_usage *u = &answer_finish(k->answer)->usage;
+    uint64_t said = tokens(u) - u->output, in = said > 0 ? said : meter_guess(k->body.n), out = meter_guess(k->out);
+    out = u->output > out ? u->output : out;
+    (void)!meter_most(&k->model->price, in, out, &cost);
+    const struct used used = {.tokens = counted(in + out), .cost_micro = counted(cost)};
+    t->wasted.tokens = counted(t->wasted.tokens + used.tokens);
+    t->wasted.cost_micro = counted(t->wasted.cost_micro + used.cost_micro);
+    if (bstore_spent(t->w->store, &t->claim, &used) != BS_OK)
+        log_warn("turn %s: what an attempt has cost is not counted: %s", t->turn, bstore_why(t->w->store));
+}
+
+void think_stop(struct task *t)
+{
+    if (t->think != NULL)
+        spend(t->think);
+    think_end(t);
+}
+
 /* Is the model away for whoever asks? What one tenant may not, or has no more of, another one may have. */
 static bool is_of_all(enum fault_kind kind)
 {
@@ -59,6 +97,7 @@ static void failed(struct think *k, const struct fault *f)
 {
     struct task *t = k->task;
     uint32_t dice = t->claim.turn.b[0] * 16777619u + (uint32_t)t->agent.attempts;
+    spend(k);
     t->all_tries++;
     const struct fault_place p = {.tries = (unsigned)t->agent.attempts,
                                   .all_tries = (unsigned)t->agent.attempts + t->all_tries - 1,
@@ -95,6 +134,7 @@ static void delta(void *ctx, const struct answer_delta *d)
 {
     struct think *k = ctx;
     k->shown = true;
+    k->out += d->text.n;
     if (d->kind == DELTA_TEXT)
         show_delta(k->task, "message.delta", d->piece, d->text);
     else if (d->kind == DELTA_REASONING)
@@ -142,11 +182,6 @@ static size_t take_calls(struct task *t, const struct answer_result *r, struct l
     return r->ncalls;
 }
 
-static uint64_t tokens(const struct model_usage *u)
-{
-    return u->input + u->cache_read + u->cache_write + u->output;
-}
-
 static void complete(struct think *k, const struct answer_result *r)
 {
     struct task *t = k->task;
@@ -175,7 +210,8 @@ static void complete(struct think *k, const struct answer_result *r)
     if (cut)
         task_cut(t, stopped);
     think_end(t);
-    task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = t->used, .cut = cut});
+    struct used all = {.tokens = t->used.tokens + t->wasted.tokens, .cost_micro = cost + t->wasted.cost_micro};
+    task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = all, .cut = cut});
 }
 
 static void over(struct think *k)
@@ -300,7 +336,7 @@ static struct route_found route(struct task *t, const struct prompt *p)
                                   .input = meter_guess(bytes) + SYSTEM_TOKENS,
                                   .output = OUTPUT_TOKENS,
                                   .limit = b->cost_micro ? b->cost_micro : UINT64_MAX,
-                                  .spent = t->agent.used.cost_micro,
+                                  .spent = t->agent.used.cost_micro + t->wasted.cost_micro,
                                   .tried = t->tried,
                                   .down = t->w->down,
                                   .now_ms = loop_wall(t->w->loop)};

@@ -38,6 +38,9 @@ struct span result_cut(struct arena *a, struct span text, size_t most) MUSTCHECK
 /* Without a character at the end of which a part is missing. */
 struct span whole_chars(struct span s);
 
+/* task.c: the answer was not complete, and why. */
+void task_cut(struct task *t, struct span stopped);
+
 /* What runs of it is let go, and its buffers are freed. */
 void tool_forget(struct work_call *c);
 

@@ -104,8 +104,8 @@ struct task {
     char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
     /* the step */
     uint64_t step;
-    struct span answer; /* the model's message, as it is kept */
-    struct used used;   /* for it */
+    struct span answer;       /* the model's message, as it is kept */
+    struct used used, wasted; /* for it; for attempts of this step of which nothing is kept */
     struct work_call call[TURN_CALLS_MAX + 1];
     size_t calls;
     struct think *think;
@@ -139,7 +139,6 @@ void task_tell(struct task *t, struct loop_event e);
 /* A call's end, with what the model is told; then HEARD_DONE. */
 void task_done(struct task *t, uint64_t ord, enum call_end end, struct span result);
 void task_why(struct task *t, struct span words);
-void task_cut(struct task *t, struct span stopped);
 /* 201: it has its lane: begin. Else it has none: it ends, if that is for good or it is to end anyway, or waits. */
 void task_ready(struct task *t, unsigned status);
 /* What the store said; false: it is over for this worker. */
@@ -182,6 +181,7 @@ extern const char prompt_system[];
 
 void think_begin(struct task *t);
 void think_end(struct task *t);
+void think_stop(struct task *t); /* in the middle: what it has cost by then is counted */
 
 /* --- run.c; run_next: a command has ended, and one that waits may run --- */
 void run_call(struct task *t, uint64_t ord);

@@ -68,6 +68,7 @@ enum bstore_result lite_step(struct bstore *s, const struct claim *c, uint64_t n
                              uint64_t *attempts);
 enum bstore_result lite_plan(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p,
                              const struct digest *key);
+enum bstore_result lite_spent(struct bstore *s, const struct claim *c, const struct used *used);
 enum bstore_result lite_stricter(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
                                  enum call_class class);
 enum bstore_result lite_call(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,

@@ -51,6 +51,7 @@ static const struct bstore_ops ops = {
     .load = lite_load,
     .step = lite_step,
     .plan = lite_plan,
+    .spent = lite_spent,
     .stricter = lite_stricter,
     .call = lite_call,
     .settle = lite_settle,

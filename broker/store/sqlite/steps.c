@@ -121,6 +121,17 @@ static enum bstore_result add_calls(struct lite *l, const struct claim *c, uint6
     return BS_OK;
 }
 
+static enum bstore_result add_used(struct lite *l, const struct claim *c, const struct used *used)
+{
+    struct lite_id turn = lite_id(&c->turn);
+    sqlite3_stmt *q = lite_stmt(l, SQL_TURN_USED, claim_tenant(c), &turn);
+    if (q == NULL)
+        return BS_FAIL;
+    db_int(q, 3, used->tokens);
+    db_int(q, 4, used->cost_micro);
+    return lite_change(l, q, BS_FAIL);
+}
+
 static enum bstore_result add_plan(struct lite *l, const struct claim *c, uint64_t n, const struct bstore_plan *p,
                                    const struct digest *key)
 {
@@ -129,12 +140,16 @@ static enum bstore_result add_plan(struct lite *l, const struct claim *c, uint64
     if (q == NULL)
         return BS_FAIL;
     db_blob(q, 4, p->answer);
-    if (lite_change(l, q, BS_FAIL) != BS_OK || add_calls(l, c, n, p, key) != BS_OK ||
-        (q = lite_stmt(l, SQL_TURN_USED, claim_tenant(c), &turn)) == NULL)
+    if (lite_change(l, q, BS_FAIL) != BS_OK || add_calls(l, c, n, p, key) != BS_OK)
         return BS_FAIL;
-    db_int(q, 3, p->used.tokens);
-    db_int(q, 4, p->used.cost_micro);
-    return lite_change(l, q, BS_FAIL);
+    return add_used(l, c, &p->used);
+}
+
+enum bstore_result lite_spent(struct bstore *s, const struct claim *c, const struct used *used)
+{
+    struct lite *l = lite_of(s);
+    enum bstore_result r = lite_begin_fenced(l, c);
+    return lite_end(l, r == BS_OK ? add_used(l, c, used) : r);
 }
 
 enum bstore_result lite_plan(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p,

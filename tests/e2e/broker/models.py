@@ -35,6 +35,11 @@ def status(code, **fields):
 CUT = {"cut": True}  # the stream ends in the middle
 
 
+def stalls():
+    """It begins, and goes on when the test says so, to no end."""
+    return {"cut": True, "until": threading.Event()}
+
+
 class Gate:
     """A step that begins, and goes on when the test says so."""
 
@@ -174,6 +179,7 @@ class Model:
         request.send_header("Transfer-Encoding", "chunked")
         request.end_headers()
         request.close_connection = True
+        until = step.get("until")
         if step.get("cut"):
             step = text("this will be cut off, and never end " * 3, pieces=6)
             events = list(anthropic(step))[:4]
@@ -188,6 +194,8 @@ class Model:
             for event in events:
                 head = "" if openai else f"event: {event['type']}\n"
                 say(f"{head}data: {json.dumps(event)}\n\n".encode())
+            if until:
+                until.wait(PATIENCE)
             if openai:
                 say(b"data: [DONE]\n\n")
             request.wfile.write(b"0\r\n\r\n")

@@ -9,7 +9,7 @@ import room  # noqa: F401
 from brokers import Broker
 from gateway import program
 from harness import PATIENCE, main, test
-from models import CUT, Gate, call, status, text
+from models import CUT, Gate, call, stalls, status, text
 from terminal import Terminal
 
 
@@ -116,6 +116,22 @@ def what_goes_wrong_has_its_words(broker):
     assert reader.names().count("turn.attempt_superseded") == 2 and reader.names().count("turn.retry") == 2, reader.names()
     shown = [e[1]["event"] for e in reader.events if e[0] == "message.delta"]
     assert "".join(e["text"] for e in shown if e["attempt"] == 3) == "third time lucky", shown
+    # What was thrown away has its price, once: what its provider said of it, or what came; a refusal has none.
+    turn = broker.turn(said)
+    assert 120 + 101 <= turn["tokens"] < 120 + 200 and turn["cost_micro"] > 600 + 300, turn
+    stalled = stalls()
+    model.script([stalled])
+    said = broker.chat("be cancelled in the middle")
+    reader = broker.read(said)
+    reader.until("message.delta")
+    assert broker.ask("POST", f"/turns/{said['turn_id']}/cancel", {})[0] == 202
+    reader.until("turn.done", end="cancelled")
+    stalled["until"].set()
+    turn = broker.turn(said)
+    assert 101 <= turn["tokens"] < 200 and turn["cost_micro"] > 300, turn
+    model.script([CUT, text("not asked for")])
+    turn = broker.done(broker.chat("a small budget", budget={"tokens": 100}))
+    assert turn["end"] == "tokens" and turn["steps"] == 0, turn
 
     model.script([call("no_such_tool", call("run_command", command=7), a=1), text("so be it")])
     assert broker.done(broker.chat("call what there is not"))["end"] == "completed"

@@ -4,6 +4,7 @@ ask, send or break is answered, bounded and said."""
 import json
 import os
 import shutil
+import signal
 
 import room
 from boxes import inside
@@ -135,6 +136,16 @@ def what_goes_wrong(broker, said):
     reader = broker.read(said)
     reader.until("turn.done", end="completed")
     assert "a.txt" not in model.results()[-1][1], model.results()[-1]
+    # Whoever runs the turn is killed in the middle of a call: it is not repeated, and the model is told so; what only reads is.
+    model.script([call("new__sleep"), call("files__list_directory", path="/workspace"), text("I see.")])
+    said = broker.chat("be killed", conversation_id=said["conversation_id"])
+    reader = broker.read(said)
+    reader.until("tool.call", tool="new__sleep")
+    broker.lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
+    os.kill(broker.pid(1), signal.SIGKILL)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    assert "may have succeeded" in model.results()[-2][1] and not model.results()[-1][0], model.results()[-2:]
     # A call that is never answered: the turn is cancelled, and its server ends with it.
     model.script([call("new__sleep")])
     said = broker.chat("sleep", conversation_id=said["conversation_id"])

@@ -208,10 +208,11 @@ static enum bstore_result every_change(const struct claim *c, unsigned which)
     case 7: return fix_settle(c, 1, "{}");
     case 8: return bstore_log(fix, c, &e, 1, &n);
     case 9: return bstore_finish(fix, c, END_COMPLETED, SPAN_NONE);
+    case 10: return bstore_spent(fix, c, &(struct used){.tokens = 1});
     default: return bstore_cancelled(fix, c, &cancelled);
     }
 }
-enum { CHANGES = 11 };
+enum { CHANGES = 12 };
 
 static void a_late_worker_can_change_nothing(void **state)
 {
@@ -422,6 +423,11 @@ static void a_key_is_read_back_and_stays(void **state)
     struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &same, 1};
     assert_int_equal(bstore_plan(fix, &c, 1, &plan), BS_AGAIN);
     assert_int_equal(fix_load(&c).used.tokens, 10); /* counted once */
+    fix_ok(
+        bstore_spent(fix, &c, &(struct used){.tokens = 7, .cost_micro = 2})); /* of answers that are not kept, each */
+    fix_ok(bstore_spent(fix, &c, &(struct used){.tokens = 7, .cost_micro = 2}));
+    assert_true(fix_load(&c).used.tokens == 24 && fix_load(&c).used.cost_micro == 7);
+    assert_int_equal(bstore_spent(fix, &c, &(struct used){.tokens = BSTORE_SPENT_MAX + 1}), BS_FULL);
     plan.n = 0;
     assert_int_equal(bstore_plan(fix, &c, 1, &plan), BS_CONFLICT);
     plan = (struct bstore_plan){SPAN("[\"answer\"]"), {0, 0, 0}, &other, 1};

@@ -50,6 +50,10 @@ void think_end(struct task *t)
 {
 }
 
+void think_stop(struct task *t)
+{
+}
+
 struct errand *errand_new(struct errands *d, const struct errand_ask *ask, errand_fn *fn, void *arg)
 {
     return NULL;
