@@ -196,6 +196,10 @@ static void compare_terms(const struct diff *d, struct drift *c, const struct de
     note(c, ASPECT_APPROVERS, compare_numbers(a->self, b->self));
     note(c, ASPECT_APPROVERS, compare_numbers(b->step_up, a->step_up));
     note(c, ASPECT_APPROVERS,
+         of_two(a->diff == DIFF_REQUIRED && b->diff != DIFF_REQUIRED,
+                b->diff == DIFF_REQUIRED && a->diff != DIFF_REQUIRED));
+    note(c, ASPECT_APPROVERS, a->diff != b->diff ? OTHER : SAME);
+    note(c, ASPECT_APPROVERS,
          of_two(!gates_within(d->p[OLD], a->gates, d->p[NEW], b->gates),
                 !gates_within(d->p[NEW], b->gates, d->p[OLD], a->gates)));
     note(c, ASPECT_REASON,

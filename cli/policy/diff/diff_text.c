@@ -139,8 +139,9 @@ static void put_terms(struct dynbuf *b, const struct policy *p, const struct img
 
 static void put_outcome(struct dynbuf *b, const struct policy *p, const struct img_rule *r)
 {
-    const uint64_t words[] = {r->verdict, r->floor,    r->scoped,       r->reason_required, r->within_ms, r->ws_send,
-                              r->ws_max,  r->ws_total, r->ws_within_ms, r->quorum,          r->self,      r->step_up};
+    const uint64_t words[] = {r->verdict, r->floor,   r->scoped,   r->reason_required, r->within_ms,
+                              r->ws_send, r->ws_max,  r->ws_total, r->ws_within_ms,    r->quorum,
+                              r->self,    r->step_up, r->diff};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         put_number(b, words[i]);
     put_credential(b, p, r->credential);

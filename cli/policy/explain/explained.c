@@ -196,6 +196,9 @@ static void print_approve(const struct explained *x, const struct decision *d, c
         printf(", by %u different people", d->approval.quorum);
     if (d->approval.step_up)
         printf(", each with a passkey");
+    if (d->approval.diff)
+        printf(d->approval.diff == DIFF_REQUIRED ? ", once all that a push changes can be shown"
+                                                 : ", with what a push changes");
     if (x->gates.n) {
         printf(", once asked and not denied by ");
         print_text(x->gates);
@@ -392,6 +395,10 @@ static void json_terms(struct jsonw *w, const struct explained *x, const struct 
         jsonw_kv_bool(w, "reason_required", d->reason_required);
         jsonw_kv_u64(w, "quorum", d->approval.quorum);
         jsonw_kv_bool(w, "step_up", d->approval.step_up);
+        jsonw_kv(w, "diff",
+                 d->approval.diff == DIFF_REQUIRED   ? SPAN("required")
+                 : d->approval.diff == DIFF_OPTIONAL ? SPAN("optional")
+                                                     : SPAN("no"));
         jsonw_kv(w, "gates", x->gates);
         jsonw_kv(w, "self_approval",
                  d->approval.self == SELF_YES  ? SPAN("yes")
