@@ -84,7 +84,7 @@ int group_setup(void **state)
              run_file(db, "runs/schema_7.sql") || run_file(db, "grants/schema_8.sql") ||
              run_file(db, "askers/schema_9.sql") || run_file(db, "people/schema_10.sql") ||
              run_file(db, "gates/schema_12.sql") || run_file(db, "runs/schema_11.sql") ||
-             run_file(db, "askers/schema_13.sql") ||
+             run_file(db, "askers/schema_13.sql") || run_file(db, "people/schema_14.sql") ||
              sqlite3_exec(db,
                           "INSERT INTO sandbox VALUES ('box','box','uid 0','default','started',4,NULL,'{}',1,1),"
                           "('ci','ci','uid 0','default','token',1,NULL,'{}',1,1),"

@@ -109,9 +109,9 @@ static int group_setup(void **state)
     (void)snprintf(db_path, sizeof(db_path), "%s/l.db", path);
     if (sqlite3_open(db_path, &db) != SQLITE_OK)
         return -1;
-    static const char *const files[] = {"schema.sql",          "schema_2.sql",         "schema_3.sql",
-                                        "askers/schema_9.sql", "people/schema_10.sql", "gates/schema_12.sql",
-                                        "askers/schema_13.sql"};
+    static const char *const files[] = {"schema.sql",           "schema_2.sql",         "schema_3.sql",
+                                        "askers/schema_9.sql",  "people/schema_10.sql", "gates/schema_12.sql",
+                                        "askers/schema_13.sql", "people/schema_14.sql"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         schema(db, files[i]);
     ticket(db, TICKET, "pending", 0, 0, "");
