@@ -160,6 +160,8 @@ static const struct cli_option approve[] = {
     {.name = "uses", .arg = "N", .help = "and so many more of its shape, as they come"},
     {.name = "for", .arg = "TIME", .help = "with --uses: for so long, such as 10m"},
     {.name = NULL}};
+static const struct cli_option claim[] = {{.name = "take", .help = "also from somebody else who says so"},
+                                          {.name = NULL}};
 static const struct cli_option grants_all[] = {{.name = "all", .help = "also those that are over"}, {.name = NULL}};
 static const struct cli_option grants_why[] = {{.name = "reason", .arg = "WORDS", .help = "kept in the record"},
                                                {.name = NULL}};
@@ -402,6 +404,10 @@ const struct cli_verb cli_verbs[] = {
      approve, TAKES_BOTH, approvals_approve, NULL},
     {"approvals deny", "ID", "refuse the request", "countersign approvals deny 8z3k --reason 'not on a Friday'",
      decide, TAKES_BOTH, approvals_deny, NULL},
+    {"approvals claim", "ID", "say that you are looking at it: the others see it for 10 minutes",
+     "countersign approvals claim 8z3k", claim, TAKES_BOTH, approvals_claim, NULL},
+    {"approvals unclaim", "ID", "say that you are not looking at it any more", "countersign approvals unclaim 8z3k",
+     NULL, TAKES_BOTH, approvals_unclaim, NULL},
     {"approvals watch", "", "what waits, then a line for each change", "countersign approvals watch", list,
      TAKES_BOTH, approvals_watch, NULL},
     {"grants list", "", "what is approved ahead: so many more of one shape, until when", "countersign grants list",

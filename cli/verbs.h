@@ -84,6 +84,8 @@ int approvals_list(const struct cli_call *c);
 int approvals_show(const struct cli_call *c);
 int approvals_approve(const struct cli_call *c);
 int approvals_deny(const struct cli_call *c);
+int approvals_claim(const struct cli_call *c);
+int approvals_unclaim(const struct cli_call *c);
 int approvals_watch(const struct cli_call *c);
 int grants_list(const struct cli_call *c);
 int grants_revoke(const struct cli_call *c);

@@ -119,6 +119,7 @@ enum msg_type {
     M_TOLD = 312,         /* K>Lg id: the same number; span id of the message, u8 enum tell_outcome, span words */
     M_TELL_TEST = 313,    /* D>Lg span name, span operator: tell them something now; answered with M_SANDBOX_DONE */
     M_GATED = 301,        /* K>Lg id: the same number; id ticket, span name, u8 enum gate_said or GATE_NOT_ASKED, span words: what it said, or why it said nothing */
+    M_LOOK = 320,         /* D>Lg id ticket, bool they are looking at it (false: not any more), bool also if somebody else says so, span operator, span channel; Lg>D u8 enum looked (store/people/ops_looking.h), span whose it was before, or is */
     M_GRANT_REVOKE = 155, /* D>Lg id grant, span operator, span reason; Lg>D bool ok, span why */
     M_AUDIT_KEY = 132,    /* Lg>D id 0; span public half (32 bytes) of the key that signs the audit: when it is known */
     M_BODY_GET = 102,     /* D>Lg id ticket */

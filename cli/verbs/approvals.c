@@ -1,4 +1,4 @@
-/* countersign approvals list|show|approve|deny|watch */
+/* countersign approvals list|show|approve|deny|claim|unclaim|watch */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -57,13 +57,26 @@ int verb_ticket(struct gateway_call *g, const char *given, char id[ID_TEXT + 1],
 
 /* --- list and watch ------------------------------------------------------- */
 
+/* With who is looking at it. */
+static void put_state(struct table *table, const struct json *t)
+{
+    struct span by = member_text(json_get(t, SPAN("claim")), "by");
+
+    table_add_text(table, member_text(t, "state"));
+    if (by.n) {
+        table_add(table, ", ");
+        table_add_text(table, by);
+    }
+    table_next(table);
+}
+
 static void put_row(struct table *table, const struct json *t)
 {
     const struct json *client = json_get(t, SPAN("client"));
     char when[32];
 
     table_text(table, span_first(member_text(t, "id"), SHORT_ID));
-    table_text(table, member_text(t, "state"));
+    put_state(table, t);
     table_text(table, member_text(t, "effect"));
     table_cell(table, "%s", time_text(member_u64(t, "created_ms"), when));
     table_text(table, client ? verb_true(client, "later")   ? SPAN("later")
@@ -354,6 +367,46 @@ static int deny(struct approvals *a)
     return decide(a, "deny");
 }
 
+/* --- claim ---------------------------------------------------------------- */
+
+static int look(struct approvals *a, const char *how)
+{
+    char id[ID_TEXT + 1], path[PATH_ROOM];
+    const struct json *t;
+    int rc = verb_ticket(&a->g, a->id, id, &t);
+
+    if (rc != CLI_OK)
+        return rc;
+    (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s/%s", id, how);
+    rc = verb_ask(&a->g, "POST", path,
+                  strcmp(how, "claim") == 0 && cli_flag(a->c, "take") ? SPAN("{\"take\":true}") : SPAN("{}"), 200);
+    if (rc != CLI_OK)
+        return rc;
+    if (a->g.json) {
+        verb_print_answer(&a->g);
+        return CLI_OK;
+    }
+    struct span from = member_text(a->g.tree, "from");
+    bool on = verb_true(a->g.tree, "claimed");
+    printf("%.*s is looked at by %s", SHORT_ID, id, on ? "you" : "nobody");
+    if (on && from.n) {
+        fputs(", taken over from ", stdout);
+        print_text(from);
+    }
+    puts(on ? ": the others see it for 10 minutes" : "");
+    return CLI_OK;
+}
+
+static int claim(struct approvals *a)
+{
+    return look(a, "claim");
+}
+
+static int unclaim(struct approvals *a)
+{
+    return look(a, "unclaim");
+}
+
 static int with_gateway(const struct cli_call *c, int (*fn)(struct approvals *a))
 {
     struct approvals a = {.c = c, .id = c->nwords ? c->word[0] : NULL};
@@ -392,4 +445,14 @@ int approvals_approve(const struct cli_call *c)
 int approvals_deny(const struct cli_call *c)
 {
     return with_gateway(c, deny);
+}
+
+int approvals_claim(const struct cli_call *c)
+{
+    return with_gateway(c, claim);
+}
+
+int approvals_unclaim(const struct cli_call *c)
+{
+    return with_gateway(c, unclaim);
 }

@@ -376,6 +376,13 @@ void audit_words(const struct json *r, struct dynbuf *out)
     } else if (span_eq(kind, SPAN("ticket-agreed"))) {
         say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
         say(out, SPAN(": one of several agreed, "), get(r, SPAN("by")));
+    } else if (span_eq(kind, SPAN("ticket-claimed")) || span_eq(kind, SPAN("ticket-unclaimed"))) {
+        say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
+        say(out,
+            span_eq(kind, SPAN("ticket-claimed")) ? SPAN(": looked at by ") : SPAN(": not looked at any more by "),
+            get(r, SPAN("by")));
+        if (get(r, SPAN("from")).n)
+            say(out, SPAN(", taken over from "), get(r, SPAN("from")));
     } else if (span_eq(kind, SPAN("gate-answered"))) {
         gate(r, out);
     } else if (span_eq(kind, SPAN("operator"))) {

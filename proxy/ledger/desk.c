@@ -53,6 +53,28 @@ static int grant_revoke(struct ledger *l, struct frame *f)
     return bad;
 }
 
+static int looking(struct ledger *l, struct frame *f)
+{
+    static const struct span fail = {(const uint8_t *)"\0\0\0\0\0", 5};
+    struct msg_in m = msg_in(f->payload);
+    enum looked result = LOOKED_STORE;
+    struct span who = SPAN_NONE;
+    struct id id;
+    msg_get_id(&m, &id);
+    struct store_look look = {.on = msg_get_bool(&m)};
+    look.over = msg_get_bool(&m);
+    look.by = msg_get_span(&m, NAME_MAX_BYTES);
+    look.channel = msg_get_span(&m, NAME_MAX_BYTES);
+    int bad = msg_end(&m);
+    if (bad == 0 && !l->lost && store_look(l->store, &id, &look, &result, &who) != 0)
+        result = LOOKED_STORE;
+    struct dynbuf *b = ledger_scratch(l);
+    msg_put_u8(b, (uint8_t)result);
+    msg_put_span(b, result == LOOKED_STORE ? SPAN_NONE : who);
+    ledger_reply(l, TO_DESK, M_LOOK, f->id, -1, &fail);
+    return bad;
+}
+
 static int body_get(struct ledger *l, struct frame *f)
 {
     static const struct span fail = {(const uint8_t *)"\0\0\0\0\0\0\0\0\0\0\0\0\0", 13};
@@ -308,6 +330,7 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_SANDBOX_PUT: return sandbox_put(l, f, from);
     case M_NOTE: return note(l, f, from);
     case M_DECIDE: return from == ROLE_DESK ? decide(l, f) : -1;
+    case M_LOOK: return from == ROLE_DESK ? looking(l, f) : -1;
     case M_GRANT_REVOKE: return from == ROLE_DESK ? grant_revoke(l, f) : -1;
     case M_BODY_GET: return from == ROLE_DESK ? body_get(l, f) : -1;
     case M_FREEZE: return from == ROLE_DESK ? freeze(l, f) : -1;

@@ -72,6 +72,18 @@ static void client_json(struct jsonw *w, const struct ticket *t)
     jsonw_end_object(w);
 }
 
+/* Who is looking at it; a word to the others alone. */
+static void claim_json(struct jsonw *w, const struct ticket *t)
+{
+    if (t->looking.by.n == 0)
+        return;
+    jsonw_kv_object(w, "claim");
+    jsonw_kv(w, "by", t->looking.by);
+    jsonw_kv_u64(w, "since_ms", t->looking.since_ms);
+    jsonw_kv_u64(w, "until_ms", t->looking.until_ms);
+    jsonw_end_object(w);
+}
+
 static void ticket_members(struct jsonw *w, const struct ticket *t, bool full)
 {
     jsonw_kv(w, "id", t->id);
@@ -97,6 +109,7 @@ static void ticket_members(struct jsonw *w, const struct ticket *t, bool full)
     jsonw_kv_u64(w, "created_ms", t->created_ms);
     jsonw_kv_u64(w, "expires_ms", t->expires_ms);
     client_json(w, t);
+    claim_json(w, t);
     jsonw_kv_u64(w, "decided_ms", t->decided_ms);
     jsonw_kv(w, "decided_by", t->decided_by);
     jsonw_kv(w, "decided_reason", t->decided_reason);

@@ -68,6 +68,19 @@ function sayClient(ticket) {
   for (const el of [long, word]) if (el) el.classList.toggle("waits", client.waits);
 }
 
+// As web-approval/people/looking.c says it.
+function sayLooking({ id, claim }) {
+  const by = claim ? plain(claim.by) : "";
+  for (const el of document.querySelectorAll(`[data-ticket~="${id}"] .looking`)) el.textContent = by ? `${by} is looking` : "";
+  const here = document.getElementById("looking");
+  if (!here || document.getElementById("ticket")?.dataset.ticket !== id) return;
+  const own = claim?.by === here.dataset.me;
+  here.textContent = own ? "You are looking at this, as the others see."
+    : by ? `${by} is looking at this: speak with them first. What you decide counts all the same.`
+    : "Nobody has said that they are looking at this.";
+  here.classList.toggle("other", Boolean(by) && !own);
+}
+
 // Of the tickets that are on the page; news that come while one is asked for are asked for once more.
 const asked = new Map();
 async function onAsker(subject) {
@@ -75,7 +88,11 @@ async function onAsker(subject) {
   if (asked.has(subject)) return void asked.set(subject, true);
   asked.set(subject, false);
   const answer = await fetch(`/api/v1/tickets/${encodeURIComponent(subject)}`);
-  if (answer.ok) sayClient(await answer.json());
+  if (answer.ok) {
+    const ticket = await answer.json();
+    sayClient(ticket);
+    sayLooking(ticket);
+  }
   const again = asked.get(subject);
   asked.delete(subject);
   if (again) onAsker(subject);

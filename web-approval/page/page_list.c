@@ -5,6 +5,7 @@
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/groups/groups.h"
 #include "web-approval/page/page.h"
+#include "web-approval/people/people.h"
 #include "web-approval/route.h"
 
 enum { CARD_FACTS = 3, CARD_ARENA = 4 * 1024 * 1024 };
@@ -67,6 +68,7 @@ static void card_when(struct exchange *x, const struct ticket *t, const struct r
         PUT(x, "<span class=\"warn\">look twice</span> ");
     page_asker_word(x, t);
     PUT(x, " ");
+    people_looking_word(x, t);
     if (page_unusual(t)) {
         PUT(x, "<span><b>");
         show_own(out, page_unusual(t));

@@ -67,7 +67,10 @@ static void head(struct exchange *x, const struct view *v)
         PUT(x, " ");
         page_expires(x, t, "");
     }
-    PUT(x, "</p>\n</div>\n");
+    PUT(x, "</p>\n");
+    if (span_eq(t->state, SPAN("pending")))
+        people_looking(x, t);
+    PUT(x, "</div>\n");
 }
 
 /* The judge's first fact of what is past a limit says which. */

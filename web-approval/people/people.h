@@ -13,6 +13,13 @@ void people_needed(struct exchange *x, const struct ticket *t);
 /* Who decided, how they had signed in, and the digest of what they were shown. Rows of a list. */
 void people_decided(struct exchange *x, const struct ticket *t);
 
+/* Who is looking at a pending ticket, and the form to say that of oneself; in two words, for a row. */
+void people_looking(struct exchange *x, const struct ticket *t);
+void people_looking_word(struct exchange *x, const struct ticket *t);
+void page_claim(struct exchange *x);
+void api_claim(struct exchange *x);
+void api_unclaim(struct exchange *x);
+
 /* A person signs in: a session, its cookie, and to where they wanted. False: answered. */
 bool people_sign_in(struct exchange *x, const char *name, enum guard_how how);
 void people_cookie(struct exchange *x, const char *cookie);

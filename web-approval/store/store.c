@@ -174,6 +174,9 @@ static void ticket_life(struct row *r, struct ticket *t)
     t->step_up = row_number(r);
     t->gates = row_number(r);
     t->asker.later = row_number(r) != 0;
+    t->looking.by = row_text(r);
+    t->looking.since_ms = row_number(r);
+    t->looking.until_ms = row_number(r);
     t->diff = row_number(r);
 }
 

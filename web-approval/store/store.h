@@ -19,6 +19,12 @@ struct asker {
     bool later;        /* it need not wait: once it is approved the gateway sends it itself */
 };
 
+/* Who says that they are looking at it now (proxy/ledger/store/people/schema_14.sql); empty: nobody. */
+struct looking {
+    struct span by;
+    uint64_t since_ms, until_ms;
+};
+
 struct ticket {
     struct span id, state, sandbox, session, tenant;
     struct span method, scheme, host, path, query, fields_json;
@@ -34,6 +40,7 @@ struct ticket {
     uint64_t status, bytes_out, bytes_in;
     bool has_outcome, delivered;
     struct asker asker;
+    struct looking looking;
     uint64_t quorum, self_approval, step_up; /* struct wire_people */
     uint64_t gates;                          /* so many are asked of it */
     uint64_t diff;                           /* enum diff_wish */

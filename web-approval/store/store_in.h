@@ -34,8 +34,12 @@ uint64_t row_number(struct row *r);
     "decided_by, decided_channel, decided_reason, claimed_ms, ended_ms, status, bytes_out, bytes_in, delivered, "    \
     "coalesce(waits, 0), coalesce(since_ms, 0), coalesce(until_ms, 0), quorum, self_approval, step_up, "             \
     "(SELECT count(*) FROM gate WHERE gate.ticket = ticket.id), "                                                    \
-    "EXISTS (SELECT 1 FROM later WHERE later.ticket = id), diff"
-#define TICKETS "ticket LEFT JOIN asker ON asker.ticket = ticket.id"
+    "EXISTS (SELECT 1 FROM later WHERE later.ticket = id), "                                                         \
+    "coalesce(looker, ''), coalesce(looks_since_ms, 0), coalesce(looks_until_ms, 0), diff"
+#define TICKETS                                                                                                      \
+    "ticket LEFT JOIN asker ON asker.ticket = ticket.id LEFT JOIN looking ON looking.ticket = ticket.id AND "        \
+    "ticket.state = 'pending' AND (julianday('now') - 2440587.5) * 86400000.0 BETWEEN looks_since_ms - 2000 AND "    \
+    "looks_until_ms"
 int store_tickets(struct desk_store *s, sqlite3_stmt *q, struct arena *a, desk_store_ticket_fn *fn, void *ctx,
                   struct err *e) MUSTCHECK;
 

@@ -195,5 +195,6 @@ int store_leases(struct store *s, void (*each)(void *arg, const struct wire_leas
 int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_sandbox *b), void *arg) MUSTCHECK;
 
 #include "proxy/ledger/store/askers/ops_later.h"
+#include "proxy/ledger/store/people/ops_looking.h"
 
 #endif

@@ -22,6 +22,12 @@
         " AND ticket IN (SELECT id FROM ticket WHERE state='pending')") \
     X(VOTED_UNSENT, "SELECT t.id FROM vote v JOIN ticket t ON t.id=v.ticket WHERE v.operator=?1 AND v.state='approved'" \
         " AND t.state='approved' LIMIT 64") \
+    X(LOOKING_GET, "SELECT looker,looks_since_ms FROM looking WHERE ticket=?1 AND looks_since_ms<=?2 AND looks_until_ms>?2") \
+    X(LOOKING_PUT, "INSERT INTO looking(ticket,looker,looks_since_ms,looks_until_ms) VALUES(?1,?2,?3,?4)" \
+        " ON CONFLICT(ticket) DO UPDATE SET looker=?2,looks_since_ms=?3,looks_until_ms=?4") \
+    X(LOOKING_END, "DELETE FROM looking WHERE ticket=?1") \
+    X(LOOKING_PRUNE, "DELETE FROM looking WHERE looks_until_ms<=?1 OR looks_since_ms>?1" \
+        " OR NOT EXISTS (SELECT 1 FROM ticket WHERE id=looking.ticket AND state='pending')") \
     X(PEOPLE_SET, "UPDATE ticket SET quorum=?2,self_approval=?3,step_up=?4,diff=?5," \
         "owner=coalesce((SELECT b.owner FROM sandbox b WHERE b.name=ticket.sandbox),'') WHERE id=?1") \
     X(PEOPLE_GET, "SELECT quorum,self_approval,step_up,owner FROM ticket WHERE id=?1") \

@@ -198,11 +198,79 @@ static void what_was_shown_is_what_is_held(void **state)
     assert_false(fix_claim(&st.ticket, 9, NULL));
 }
 
+static enum looked look(const struct id *id, const char *by, bool on, bool over, const char *whose)
+{
+    const struct store_look l = {.on = on, .over = over, .by = span_str(by), .channel = SPAN("page")};
+    enum looked r;
+    struct span who;
+    assert_int_equal(store_look(fix, id, &l, &r, &who), 0);
+    assert_true(span_eq(who, span_str(whose)));
+    assert_int_equal(store_commit(fix), 0);
+    return r;
+}
+
+static int64_t records(const char *kind)
+{
+    char sql[96];
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM audit WHERE kind='%s'", kind);
+    return fix_count(sql);
+}
+
+static void one_looks_at_it_for_a_while(void **state)
+{
+    struct wire_ticket_state st = fix_hold("s1", 1, 1, SPAN_NONE), other = fix_hold("s1", 2, 2, SPAN_NONE);
+    struct id none = st.ticket;
+    none.b[0] ^= 1;
+    assert_int_equal(look(&none, "alice", true, true, ""), LOOKED_NO_TICKET);
+    assert_int_equal(look(&st.ticket, "", true, true, ""), LOOKED_NOT_PENDING); /* nobody is nobody */
+    assert_int_equal(look(&st.ticket, "alice", false, true, ""), LOOKED_NOBODY);
+    assert_int_equal(look(&st.ticket, "alice", true, false, ""), LOOKED_DONE);
+    assert_int_equal(look(&st.ticket, "alice", true, false, "alice"), LOOKED_DONE); /* at once again: not written */
+    assert_int_equal(records("ticket-claimed"), 1);
+    assert_int_equal(look(&st.ticket, "bob", true, false, "alice"), LOOKED_OTHER);
+    assert_int_equal(look(&st.ticket, "bob", false, true, "alice"), LOOKED_OTHER); /* taken back by their own alone */
+    assert_int_equal(look(&st.ticket, "bob", true, true, "alice"), LOOKED_DONE);
+    assert_int_equal(look(&st.ticket, "alice", true, false, "bob"), LOOKED_OTHER);
+    assert_int_equal(look(&other.ticket, "alice", true, false, ""), LOOKED_DONE);
+    fix_time(STORE_LOOKING_AGAIN_MS);
+    assert_int_equal(look(&st.ticket, "bob", true, false, "bob"), LOOKED_DONE);
+    assert_int_equal(records("ticket-claimed"), 4); /* a while longer */
+    fix_time(STORE_LOOKING_MS - 1);
+    assert_int_equal(look(&st.ticket, "alice", true, false, "bob"), LOOKED_OTHER);
+    fix_time(1);
+    assert_int_equal(look(&st.ticket, "alice", true, false, ""), LOOKED_DONE); /* nobody has to take it */
+    assert_int_equal(fix_count("SELECT count(*) FROM looking"), 1);            /* what is over is not kept */
+    assert_int_equal(look(&st.ticket, "alice", false, false, "alice"), LOOKED_DONE);
+    assert_int_equal(records("ticket-unclaimed"), 1);
+    assert_int_equal(look(&st.ticket, "alice", true, false, ""), LOOKED_DONE);
+    fix_wall -= 3600000; /* a clock that goes back lengthens none */
+    fix_time(0);
+    assert_int_equal(look(&st.ticket, "bob", true, false, ""), LOOKED_DONE);
+}
+
+static void a_claim_keeps_nobody_from_deciding(void **state)
+{
+    enum { OPEN = 2 };
+    static const enum decide what[OPEN] = {DECIDE_APPROVE, DECIDE_DENY};
+    for (unsigned i = 0; i < OPEN; i++) {
+        struct wire_ticket_state st = fix_hold("s1", 10 + i, 10 + i, SPAN_NONE);
+        assert_int_equal(look(&st.ticket, "alice", true, false, ""), LOOKED_DONE);
+        assert_int_equal(fix_decide(&st.ticket, what[i], NULL), DECIDED_DONE); /* by somebody else */
+        assert_int_equal(look(&st.ticket, "alice", true, true, ""), LOOKED_NOT_PENDING);
+        assert_int_equal(look(&st.ticket, "alice", false, false, ""), LOOKED_NOT_PENDING);
+    }
+    struct wire_ticket_state late = fix_hold("s1", 20, 20, SPAN_NONE);
+    fix_time(STORE_EXPIRES_MS);
+    assert_int_equal(look(&late.ticket, "alice", true, false, ""), LOOKED_NOT_PENDING);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FRESH(people_are_named_in_order),
         FRESH(several_must_agree_and_each_counts_once),
+        FRESH(one_looks_at_it_for_a_while),
+        FRESH(a_claim_keeps_nobody_from_deciding),
         FRESH(a_grant_goes_with_no_request_that_needs_several),
         FRESH(nobody_approves_their_own),
         FRESH(whose_sandbox_it_was_is_in_the_ticket),
