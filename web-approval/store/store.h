@@ -19,7 +19,7 @@ struct asker {
     bool later;        /* it need not wait: once it is approved the gateway sends it itself */
 };
 
-/* Who says that they are looking at it now (proxy/ledger/store/people/schema_14.sql); empty: nobody. */
+/* Who says that they are looking at it now (proxy/ledger/store/people/schema_17.sql); empty: nobody. */
 struct looking {
     struct span by;
     uint64_t since_ms, until_ms;

@@ -2,7 +2,7 @@
 #ifndef PROXY_LEDGER_STORE_OPS_LOOKING_H
 #define PROXY_LEDGER_STORE_OPS_LOOKING_H
 
-/* Somebody says that they are looking at an open ticket, or not any more (people/schema_14.sql). */
+/* Somebody says that they are looking at an open ticket, or not any more (people/schema_17.sql). */
 enum looked {
     LOOKED_STORE = 0,
     LOOKED_DONE,
