@@ -328,6 +328,7 @@ static void none_runs(struct exchange *x, struct frame *f)
                                .owner = span_str(x->operator),
                                .tenant = s->tenant,
                                .egress = {s->box.egress_requests, s->box.egress_bytes},
+                               .reach = s->reach,
                                .generation = 1};
     api_started_label(&put, &s->box);
     if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
@@ -362,15 +363,6 @@ static void image_found(struct exchange *x, struct frame *f)
     s->box.digest = span_str(s->digest);
     if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, none_runs))
         ask_send(x);
-}
-
-int api_number(struct exchange *x, const struct member *f, uint64_t *to, uint64_t least, uint64_t most)
-{
-    if (!f->value || (span_u64(f->value->text, most, to) == 0 && *to >= least))
-        return 0;
-    reply_problem(x, 400, "Bad request", "`%s` is a whole number from %llu to %llu", f->name,
-                  (unsigned long long)least, (unsigned long long)most);
-    return -1;
 }
 
 static int name_take(struct exchange *x, const struct json *given, char out[BOX_NAME_MAX + 1])
@@ -442,6 +434,7 @@ enum start_says {
     SAYS_ACCESS,
     SAYS_NOTE,
     SAYS_NETWORK,
+    SAYS_REACH,
     STARTS_SAY
 };
 
@@ -462,14 +455,17 @@ static int dock_take(struct exchange *x, const struct member f[STARTS_SAY], stru
     for (size_t i = 0; i < STARTS_SAY; i++)
         its &= i == SAYS_NAME || i == SAYS_TIMEOUT || i == SAYS_FROM || i >= SAYS_ACCESS || f[i].value == NULL;
     if (dock ? !its || f[SAYS_NAME].value == NULL || json_parse(s->note, &x->arena) == NULL
-             : access != NULL || note != NULL || network != NULL) {
-        reply_problem(x, 400, "Bad request",
-                      "`access`, `note` and `network` are the dock's to say, with a `name`, and of the rest but "
-                      "`timeout` and `from`");
+             : access != NULL || note != NULL || network != NULL || f[SAYS_REACH].value != NULL) {
+        reply_problem(
+            x, 400, "Bad request",
+            "`access`, `note`, `network` and `reach` are the dock's to say, with a `name`, and of the rest but "
+            "`timeout` and `from`");
         return -1;
     }
     if (dock && (!network || network->truth))
         lane_put(s, dock_lane(x->desk, &x->caller));
+    if (dock && api_reach_take(x, s, f[SAYS_REACH].value) != 0)
+        return -1;
     return dock ? api_access_take(x, access, &s->access) : 0;
 }
 
@@ -573,7 +569,7 @@ void api_started_start(struct exchange *x)
         [SAYS_FROM] = {"from", JSON_STRING, false, NULL},     [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},
         [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},     [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},
         [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL}, [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},
-        [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}};
+        [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}, [SAYS_REACH] = {"reach", JSON_OBJECT, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)

@@ -28,6 +28,7 @@ void api_moment_due(struct desk *d, uint64_t now_ms);
 struct starting {
     char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1], lane[BOX_NAME_MAX + 1];
     struct span session, from; /* from: a checkpoint; empty: none */
+    struct span reach;         /* what of the policy's it may reach (proxy/reach/); empty: all */
     struct span tenant;        /* whose it will be, and whose `from` is */
     struct span wanted;        /* the digest that its image must have; empty: any */
     struct wire_box box;
@@ -41,6 +42,8 @@ struct starting {
 };
 /* As when nothing is asked for. */
 void api_start_begin(const struct desk *d, struct starting *s);
+/* What it may reach of what the policy lets it, if that is given. -1, answered. */
+int api_reach_take(struct exchange *x, struct starting *s, const struct json *given) MUSTCHECK;
 /* How much it may send and be sent, if that is given. -1, answered. */
 int api_egress_take(struct exchange *x, struct starting *s, const struct json *given) MUSTCHECK;
 /* Its name, session, limits and timeout, as far as they are given. -1, answered. */

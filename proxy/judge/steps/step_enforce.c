@@ -1,6 +1,7 @@
 /* ENFORCE: a denial is refused; what is allowed or held goes on, if it can be done now. */
 #include "common/log.h"
 #include "proxy/judge/evaluation/signing.h"
+#include "proxy/reach/reach.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
@@ -38,6 +39,8 @@ enum walk_next step_enforce(struct exchange *x)
     const struct wire_request *r = &x->request;
     if (exchange_is_frozen(x) && (x->judge->config.shadow || d->need_body || d->verdict != VERDICT_DENY))
         return refuse(x, REFUSE_FROZEN);
+    if (reach_by_name(x->sandbox->reach, r->host) == REACH_NO)
+        return refuse(x, REFUSE_REACH);
     if (d->need_body) { /* it is all there is, and still not enough */
         d->verdict = VERDICT_DENY;
         d->need_body = false;

@@ -11,6 +11,7 @@
 #include "proxy/judge/steps/steps.h"
 #include "proxy/judge/tickets/ticket.h"
 #include "proxy/judge/post.h"
+#include "proxy/reach/reach.h"
 
 int release_ask(struct exchange *x, uint64_t refused)
 {
@@ -76,6 +77,8 @@ static int forward(struct exchange *x, struct wire_forward *f)
     wire_copy_request(&f->request, &x->request);
     f->body = x->upload >= UPLOAD_TO_COME ? BODY_STREAM : body_kind(x->body);
     f->metered = egress_is_metered(x);
+    if (reach_by_name(x->sandbox->reach, x->request.host) == REACH_BY_ADDRESS)
+        f->reach = x->sandbox->reach;
     struct dynbuf *b = post_begin(x->judge, ROLE_CARRIER, 0, M_FORWARD, x->xid);
     wire_put_forward(b, f);
     msg_put_u64(b, f->body == BODY_STREAM ? x->declared : body.n);
@@ -102,6 +105,8 @@ enum walk_next step_release(struct exchange *x)
     memset(&f, 0, offsetof(struct wire_forward, request.field));
     if (lease != REFUSE_COUNT)
         return refuse(x, lease);
+    if (reach_by_name(x->sandbox->reach, x->request.host) == REACH_NO) /* of what the gateway sends itself */
+        return refuse(x, REFUSE_REACH);
     x->upstream = upstream_of(x->judge, x->now.image, x->sandbox->account, &x->request);
     if (x->upstream == NULL)
         return refuse(x, REFUSE_CARRIER);

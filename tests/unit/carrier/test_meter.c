@@ -123,13 +123,29 @@ static void a_body_waits_and_goes_on(void **state)
     world_free(&w);
 }
 
+/* Where addresses decide what its sandbox may reach, none of the others is dialled. */
+static void only_addresses_that_may_be_reached(void **state)
+{
+    struct world *w = world_new();
+    world_forward(w, XID(1), (struct request){.path = "/1", .reach = SPAN("-a 127.0.0.0/8\n")});
+    expect_code(w, XID(1), OUTCOME_NOT_SENT, "network-denied");
+    world_forward(w, XID(2), (struct request){.path = "/2", .reach = SPAN("+a 10.0.0.0/8\n")});
+    expect_code(w, XID(2), OUTCOME_NOT_SENT, "network-denied");
+    world_forward(w, XID(3),
+                  (struct request){.path = "/3", .reach = SPAN("+n up.test\n-a not/an address\n+a ::1\n")});
+    world_wait_up(w, 0, "GET /3");
+    world_answer(w, 0, OK5);
+    expect_answer(w, XID(3), "hello", true);
+    assert_int_equal(w->nups, 1);
+    world_free(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_leaves_before_it_may),
-        cmocka_unit_test(all_of_an_answer_or_nothing),
-        cmocka_unit_test(a_stream_ends_where_the_limit_is),
-        cmocka_unit_test(a_body_waits_and_goes_on),
+        cmocka_unit_test(nothing_leaves_before_it_may),       cmocka_unit_test(all_of_an_answer_or_nothing),
+        cmocka_unit_test(a_stream_ends_where_the_limit_is),   cmocka_unit_test(a_body_waits_and_goes_on),
+        cmocka_unit_test(only_addresses_that_may_be_reached),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

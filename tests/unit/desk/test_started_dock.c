@@ -118,6 +118,41 @@ static void what_it_starts_has_its_tenants_lane(void **state)
     desk.dock_lanes[0] = '\0';
 }
 
+/* What it may reach is written with its row, in one form; what is none is refused, and no operator says it. */
+static void what_it_may_reach_is_written_down(void **state)
+{
+    static const struct {
+        const char *reach, *text; /* text NULL: refused */
+    } cases[] = {
+        {"{\"allowOut\":[\"API.test\",\"*.b.test\"]}", "+n api.test\n+n *.b.test\n"},
+        {"{\"allowOut\":[\"a.test\"],\"denyOut\":[\"0.0.0.0/0\"]}", "+n a.test\n"},
+        {"{\"allowOut\":[\"a.test\",\"0.0.0.0/0\"],\"denyOut\":[\"10.0.0.0/8\",\"::1\"]}", "-a 10.0.0.0/8\n-a ::1\n"},
+        {"{\"denyOut\":[\"1.2.3.4\",\"a.test\"]}", "-a 1.2.3.4\n-n a.test\n"},
+        {"{}", ""},
+        {"{\"denyOut\":[\"0.0.0.0/0\"]}", NULL},
+        {"{\"allowOut\":\"a\"}", NULL},
+        {"{\"allowOut\":[1]}", NULL},
+        {"{\"allowOut\":[\"a\\n+n b\"]}", NULL},
+        {"{\"denyOut\":[\"10.0.0.1/8\"]}", NULL},
+        {"{\"denyOut\":[\"1.2.3\"]}", NULL},
+        {"{\"denyOut\":[\"\"]}", NULL},
+    };
+    char body[512];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct wire_sandbox row;
+        (void)snprintf(body, sizeof(body), OPENED ",\"reach\":%s}", cases[i].reach);
+        assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start", body), cases[i].text ? 0 : 400);
+        if (!cases[i].text)
+            continue;
+        answer(ASK_WARDEN, M_SB_IMAGE, SPAN("\1\0\0\0\0\0\0\0\0"));
+        answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+        struct msg_in m = msg_in(dynbuf_span(&sent));
+        assert_int_equal(wire_get_sandbox(&m, &row), 0);
+        assert_true(span_eq(row.reach, span_str(cases[i].text)));
+    }
+    assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"new\",\"reach\":{}}"), 400);
+}
+
 /* A row of M_SB_LISTED. */
 static void put_row(struct dynbuf *list, const char *name)
 {
@@ -410,6 +445,7 @@ int main(void)
         cmocka_unit_test(of_a_tenant_so_much_is_asked_at_once),
         cmocka_unit_test(a_key_is_shown_once_and_kept_as_a_hash),
         cmocka_unit_test(what_it_starts_has_its_tenants_lane),
+        cmocka_unit_test(what_it_may_reach_is_written_down),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -4,7 +4,9 @@
 ALTER TABLE sandbox ADD COLUMN egress_requests INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sandbox ADD COLUMN egress_bytes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sandbox ADD COLUMN egress_epoch INTEGER NOT NULL DEFAULT 0;
--- How much of that is used, or may be before this is written again; and all of a tenant's together.
+-- What of that which the policy lets it a sandbox may reach (proxy/reach/reach.h); empty: all of it.
+ALTER TABLE sandbox ADD COLUMN reach TEXT NOT NULL DEFAULT '';
+-- How much of what it may send is used, or may be before this is written again; and all of a tenant's together.
 CREATE TABLE egress (
     whose    INTEGER NOT NULL,         -- enum egress_whose (proxy/egress/egress.h)
     name     TEXT NOT NULL,
