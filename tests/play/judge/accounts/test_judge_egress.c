@@ -3,7 +3,7 @@
 #include "proxy/judge/accounts/egress.h"
 #include "tests/play/judge/play.h"
 
-#define READS "allow read GET / rule=reads\nallow write POST / rule=writes\n"
+#define READS "allow read GET / rule=reads\nhold write POST /held rule=held\nallow write POST / rule=writes\n"
 
 enum { MIB = 1024 * 1024 };
 
@@ -257,6 +257,9 @@ static void a_narrowing_is_before_the_policy(void **state)
         if (i < 2) {
             expect_reply(&p, XID(i), 403, "network-denied");
             expect_audit(&p, XID(i), "allow", "network-denied");
+            give_request(&p, XID(10 + i), POST("/held", "x")); /* and nobody is asked to approve it */
+            expect_reply(&p, XID(10 + i), 403, "network-denied");
+            expect_audit(&p, XID(10 + i), "hold", "network-denied");
             continue;
         }
         if (i == 2)
