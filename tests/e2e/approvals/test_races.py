@@ -83,6 +83,7 @@ def a_yes_is_to_these_bytes_alone(rig, transport):
     new = rig.passed("E2 the bytes first held", rig.open(transport).talk(write(wire, fields=again), 1), [("POST", f"/h/{transport}/pay?x=1", b'{"n":1}')])
     order = [n for n, _ in new[0]["fields"] if n.lower() in ("content-type", "x-api", "accept")]
     rig.holds("E2 as they were shown", order == ["Content-Type", "X-Api", "Accept"], new[0]["fields"])
+    rig.lab.wait_for("the ledger to hear of its end", lambda: rig.gw.show(ticket)["state"] == "done")
     got = rig.open(transport).talk(write(wire), 1)
     rig.held("E2 once", got)
     assert ticket.encode() not in got.data, got
