@@ -53,6 +53,7 @@ static void differences(struct config *old, struct config *new, char list[PARENT
           strcmp(old->desk_address, new->desk_address) != 0 || strcmp(old->desk_name, new->desk_name) != 0 ||
               strcmp(old->desk_certificate, new->desk_certificate) != 0 || strcmp(old->desk_key, new->desk_key) != 0,
           "desk");
+    needs(list, memcmp(&old->oidc, &new->oidc, sizeof(old->oidc)) != 0, "desk.oidc");
     needs(list,
           strcmp(old->dock_address, new->dock_address) != 0 || strcmp(old->dock_lanes, new->dock_lanes) != 0 ||
               strcmp(old->dock_mounts, new->dock_mounts) != 0,

@@ -73,7 +73,7 @@ struct tell_url {
     uint16_t port;
 };
 int tell_url_parse(struct span url, struct tell_url *out) MUSTCHECK;
-/* "localhost", an address of 127.0.0.0/8, or [::1]: without TLS nothing else is asked. */
+/* "localhost", or an address of 127.0.0.0/8: without TLS nothing else is asked. */
 bool tell_url_is_loopback(const struct tell_url *u);
 /* A mail address as it may stand in an SMTP command and a header: LOCAL@DOMAIN of plain ASCII. */
 bool tell_address_ok(struct span a);

@@ -374,7 +374,7 @@ int http_mail(struct http *h, struct span mail, unsigned *status, struct err *e)
         all = longer != NULL ? longer : all;
     }
     if (bad || all == NULL || set_mail(h, sender, user, password) != 0 || SET(CURLOPT_URL, url) ||
-        SET(CURLOPT_MAIL_RCPT, all) || SET(CURLOPT_READDATA, &letter)) {
+        SET(CURLOPT_MAIL_RCPT, all) || SET(CURLOPT_MAIL_RCPT_ALLLOWFAILS, 1L) || SET(CURLOPT_READDATA, &letter)) {
         err_set(e, "an address is too long, or there is no memory");
         goto out;
     }

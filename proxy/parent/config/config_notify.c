@@ -67,7 +67,7 @@ static void take_url(struct loader *l, const struct item *it, struct config_noti
                      mail ? "a relay is smtp://HOST:PORT or smtps://HOST:PORT"
                           : "this is no URL such as https://hooks.example/countersign, without user or #");
     else if (span_eq(u.scheme, SPAN("http")) && !tell_url_is_loopback(&u))
-        load_problem(l, it->at, "C027", "without TLS a webhook may only go to loopback: 127.0.0.1, ::1 or localhost");
+        load_problem(l, it->at, "C027", "without TLS a webhook may only go to loopback: 127.0.0.1 or localhost");
     n->loopback = !l->failed && tell_url_is_loopback(&u);
 }
 
