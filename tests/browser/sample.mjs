@@ -236,6 +236,7 @@ async function keys(context) {
   await page.keyboard.press("Escape");
   await page.locator(".card.e-grave", { hasText: "Start 4" }).getByRole("link").press("Enter");
   await page.getByRole("button", { name: "Approve this request" }).waitFor({ state: "visible" });
+  await page.waitForLoadState("load"); // the script that takes keys has run by then
   const at = page.url();
   await page.keyboard.press("a");
   check((await page.evaluate(() => document.activeElement.tagName)) === "BODY", "a alone does nothing");
