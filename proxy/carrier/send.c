@@ -19,12 +19,12 @@ static void framing(const struct exchange *x, struct inject *in)
         in->framing = HTTP_CHUNKED;
 }
 
-/* What it is counted as: without what the credential is. */
-static int plain_bytes(const struct inject *in, uint64_t *n)
+/* What it is counted as: without what the credential is, also in the digits of the length that it adds to. */
+static int plain_bytes(const struct exchange *x, const struct inject *in, uint64_t *n)
 {
     struct inject plain = {.request = in->request,
                            .framing = in->framing,
-                           .length = in->length,
+                           .length = x->size,
                            .range = in->range,
                            .ws_key = in->ws_key,
                            .identity = in->identity};
@@ -75,7 +75,7 @@ static enum walk_next write_head(struct exchange *x)
         (void)carry_fail(x, "bad-request", "the request cannot be written as HTTP/1.1");
         goto out;
     }
-    if (x->meter.on && plain_bytes(&in, &plain) != 0) {
+    if (x->meter.on && plain_bytes(x, &in, &plain) != 0) {
         (void)carry_fail(x, "bad-request", "the request cannot be written as HTTP/1.1");
         goto out;
     }

@@ -131,6 +131,39 @@ static void all_of_a_request_or_nothing(void **state)
     world_free(&w);
 }
 
+/* How much it is counted as says nothing of the credential: D41. */
+static void what_is_counted_is_the_same_for_every_secret(void **state)
+{
+    static const char *const value[] = {TOKEN, TOKEN TOKEN TOKEN TOKEN TOKEN TOKEN TOKEN TOKEN TOKEN};
+    uint64_t asked[2][2], egress[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct world *w = world_new();
+        struct request r = {.path = "/1",
+                            .method = "POST",
+                            .once = true,
+                            .body = BODY_INLINE,
+                            .data = SPAN("{\"a\":\"~c~\"}"),
+                            .credential = "c",
+                            .release = RELEASE_COMES,
+                            .metered = true};
+        for (uint64_t k = 0; k < 2; k++) { /* in a field; in the body, whose length it adds to */
+            world_forward(w, XID(k + 1), r);
+            world_credential(w, XID(k + 1), 0, "up.test", "c", value[i]);
+            let(w, XID(k + 1), 1, "");
+            struct msg_in m = msg_in(dynbuf_span(&world_wait(w, ROLE_JUDGE, M_EGRESS_ASK, XID(k + 1))->payload));
+            asked[i][k] = msg_get_u64(&m);
+            let(w, XID(k + 1), asked[i][k] + 5, "");
+            world_wait_up(w, 0, "\"}");
+            world_answer(w, 0, OK5);
+            egress[i] = world_result(w, XID(k + 1)).egress;
+            w->slot = r.slot = SLOT_JSON;
+            r.slot_at = 6;
+        }
+        world_free(&w);
+    }
+    assert_true(asked[0][0] == asked[1][0] && asked[0][1] == asked[1][1] && egress[0] == egress[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +171,7 @@ int main(void)
         cmocka_unit_test(all_of_an_answer_or_nothing),
         cmocka_unit_test(a_stream_ends_where_the_limit_is),
         cmocka_unit_test(all_of_a_request_or_nothing),
+        cmocka_unit_test(what_is_counted_is_the_same_for_every_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
