@@ -132,8 +132,8 @@ static void outside_wait(int fd, const char *what)
 static void __attribute__((noreturn)) usage(void)
 {
     die(EXIT_SETUP,
-        "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--run FD] [--captured] [--processes N] "
-        "[--tty] -- CMD [ARG...]\n"
+        "usage: countersign-shim --socket PATH --listen 127.0.0.1:PORT [--run FD] [--wait FD] [--captured] "
+        "[--processes N] [--tty] -- CMD [ARG...]\n"
         "       countersign-shim --warden FD [--lane FD --listen 127.0.0.1:PORT] [--wait FD] [--processes N]");
 }
 
@@ -209,8 +209,7 @@ static void arguments_parse(struct shim *s, char **argv)
             usage();
         return;
     }
-    if (s->wait > 0 || s->lane > 0 || !*p || !p[1] || !s->doors.socket || s->listen.sin_port == 0 ||
-        (s->captured && s->run < 0))
+    if (s->lane > 0 || !*p || !p[1] || !s->doors.socket || s->listen.sin_port == 0 || (s->captured && s->run < 0))
         usage();
     if (strlen(s->doors.socket) >= sizeof(a.sun_path))
         die(EXIT_SETUP, "the socket's path is too long");
@@ -262,7 +261,7 @@ int main(int argc, char **argv)
         push_diff(argv + 2); /* a command in there, and no first process */
     arguments_parse(&s, argv);
     if (s.wait > 0)
-        outside_wait(s.wait, "how many terminals there may be");
+        outside_wait(s.wait, "how it ends, and how many terminals there may be");
     descriptors_close(&s);
     if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         die(EXIT_SETUP, "prctl: %s", strerror(errno));

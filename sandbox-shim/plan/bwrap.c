@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "sandbox-shim/plan/terminals.h"
+#include "sandbox-shim/plan/beside.h"
 
 enum { HEAD_MAX = 24 };
 
@@ -87,7 +87,7 @@ static int keep_open(const struct bwrap *b, const struct plan *p, const int more
 void bwrap_become(const struct bwrap *b, const struct plan *p)
 {
     char args[16], status[16], info[16], text[4][32];
-    int bound[2] = {-1, -1};               /* where it is said which process the shim is, and where that waits */
+    int beside[2] = {-1, -1};              /* where it is said which process the shim is, and where that waits */
     char *const no_environment[] = {NULL}; /* also no LD_PRELOAD of the caller's */
     size_t n = 0, count = 0;
     sigset_t none;
@@ -95,10 +95,10 @@ void bwrap_become(const struct bwrap *b, const struct plan *p)
     while (p->cmd && p->cmd[count])
         count++;
     const char **argv = calloc(count + HEAD_MAX + 1, sizeof(*argv));
-    /* The terminals of a sandbox that strangers start: those of `countersign run` are its caller's own. */
-    if (!p->cmd && terminals_bound(b->verb, &bound[0], &bound[1]) != 0)
+    if (!argv || setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         goto fail;
-    if (!argv || setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || limits_enter(&p->limits) != 0)
+    /* The terminals of a sandbox that strangers start: those of `countersign run` are its caller's own. */
+    if (beside_begin(b->verb, !p->cmd, &beside[0], &beside[1]) != 0 || limits_enter(&p->limits) != 0)
         goto fail;
     (void)snprintf(args, sizeof(args), "%d", p->args_fd);
     (void)snprintf(status, sizeof(status), "%d", b->status);
@@ -109,16 +109,16 @@ void bwrap_become(const struct bwrap *b, const struct plan *p)
         argv[n++] = "--json-status-fd";
         argv[n++] = status;
     }
-    if (bound[0] >= 0) {
-        (void)snprintf(info, sizeof(info), "%d", bound[0]);
+    if (beside[0] >= 0) {
+        (void)snprintf(info, sizeof(info), "%d", beside[0]);
         argv[n++] = "--info-fd";
         argv[n++] = info;
     }
     argv[n++] = "--";
-    n = put_shim(b, p, argv, n, bound[1], text);
+    n = put_shim(b, p, argv, n, beside[1], text);
     for (size_t i = 0; i < count; i++)
         argv[n++] = p->cmd[i];
-    if (keep_open(b, p, bound) != 0)
+    if (keep_open(b, p, beside) != 0)
         goto fail;
     for (int sig = 1; sig < NSIG; sig++)
         (void)signal(sig, SIG_DFL);

@@ -4,13 +4,9 @@
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,40 +59,7 @@ static int set_bound(pid_t pid)
                : -1;
 }
 
-static void __attribute__((noreturn)) bound_then_exit(const char *verb, int info, int shim)
+int terminals_bound(int info)
 {
-    char byte;
-
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || recv(shim, &byte, 1, 0) != 1) /* it ended, and says why */
-        _exit(1);
-    if (set_bound(shim_pid(info)) != 0) {
-        fprintf(stderr, "%s: its terminals cannot be bounded: %s\n", verb, strerror(errno));
-        _exit(1);
-    }
-    _exit(send(shim, &byte, 1, MSG_NOSIGNAL) == 1 ? 0 : 1);
-}
-
-int terminals_bound(const char *verb, int *info, int *wait)
-{
-    int reports[2] = {-1, -1}, talk[2] = {-1, -1};
-    pid_t pid = -1;
-
-    if (pipe2(reports, O_CLOEXEC) == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) == 0)
-        pid = fork();
-    if (pid == 0) {
-        /* Nothing else of the sandbox's may stay open by this process. */
-        if (dup2(reports[0], STDIN_FILENO) != STDIN_FILENO || dup2(talk[0], STDOUT_FILENO) != STDOUT_FILENO ||
-            close_range(STDERR_FILENO + 1, ~0U, 0) != 0)
-            _exit(1);
-        bound_then_exit(verb, STDIN_FILENO, STDOUT_FILENO);
-    }
-    for (int i = 0; i < 2; i++) { /* the first of each is that process's; without it, nobody's */
-        if (reports[i] >= 0 && (i == 0 || pid < 0))
-            close(reports[i]);
-        if (talk[i] >= 0 && (i == 0 || pid < 0))
-            close(talk[i]);
-    }
-    *info = reports[1];
-    *wait = talk[1];
-    return pid < 0 ? -1 : 0;
+    return set_bound(shim_pid(info));
 }

@@ -9,9 +9,8 @@
 
 enum { TERMINALS_MAX = 64 }; /* as many as commands run at once (TALK_RUNS_MAX) */
 
-/* Forks who sets it. *info: where bubblewrap says which process the shim is (--info-fd); *wait: where the shim says
- * that it waits, and hears that it may go on (--wait): never, when the bound cannot be set, which is said on stderr
- * after `verb`. -1 with errno. */
-int terminals_bound(const char *verb, int *info, int *wait) MUSTCHECK;
+/* Sets it for the sandbox of whose shim bubblewrap says in `info` (--info-fd) which process it is; the shim runs and
+ * waits. The caller's own namespaces are that sandbox's afterwards. -1 with errno. */
+int terminals_bound(int info) MUSTCHECK;
 
 #endif
