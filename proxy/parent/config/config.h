@@ -109,6 +109,9 @@ struct config_notify {
     size_t ntenants, ncidrs, nto;
     bool tls_required, loopback;
 };
+/* Of all that is said of it, and of nothing else: what was written down for one is not told to another of its name.
+ * -1: no memory. */
+int config_notify_digest(const struct config_notify *n, struct digest *out) MUSTCHECK;
 
 struct config {
     char state_dir[CONFIG_PATH], packs_dir[CONFIG_PATH], policy[CONFIG_POLICIES][CONFIG_PATH], floors[CONFIG_PATH];

@@ -1,5 +1,6 @@
 /* notify: of the configuration: who is told outside the page, of what, and how. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -173,4 +174,48 @@ void config_take_notify(struct loader *l, const struct list *rows, const char *f
         load_problem(l, rows->at, "C027", "at most %d are told", TELL_TARGETS_MAX);
     for (size_t i = 0; i < rows->n && !l->failed; i++)
         take_row(l, (const struct row_notify *)rows->v + i, file, c);
+}
+
+/* What is set, each by its name and with its length: what a later version may say more is not said of one that does
+ * not use it, so that an upgrade makes nobody another. */
+static void put_number(struct dynbuf *b, const char *key, uint64_t n)
+{
+    char text[64];
+    if (n != 0)
+        (void)dynbuf_add(
+            b, span_of(text, (size_t)snprintf(text, sizeof(text), "%s %llu\n", key, (unsigned long long)n)));
+}
+
+static void put_text(struct dynbuf *b, const char *key, const char *text)
+{
+    put_number(b, key, strlen(text));
+    (void)dynbuf_add(b, span_str(text));
+}
+
+int config_notify_digest(const struct config_notify *n, struct digest *out)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, sizeof(*n) + 4096);
+    put_text(&b, "name", n->name);
+    put_number(&b, "kind", n->kind);
+    put_text(&b, "url", n->url);
+    put_text(&b, "secret", n->secret);
+    put_text(&b, "ca", n->ca);
+    put_number(&b, "events", n->events);
+    put_number(&b, "give-up", n->give_up_ms);
+    for (size_t i = 0; i < n->ntenants; i++)
+        put_text(&b, "tenant", n->tenant[i]);
+    for (size_t i = 0; i < n->ncidrs; i++)
+        put_text(&b, "allow-private", n->cidr[i]);
+    put_number(&b, "loopback", n->loopback);
+    put_text(&b, "from", n->from);
+    put_text(&b, "user", n->user);
+    for (size_t i = 0; i < n->nto; i++)
+        put_text(&b, "to", n->to[i]);
+    put_number(&b, "tls-required", n->tls_required);
+    bool whole = !b.failed;
+    if (whole)
+        digest_of(dynbuf_span(&b), out);
+    dynbuf_free(&b);
+    return whole ? 0 : -1;
 }

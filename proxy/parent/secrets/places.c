@@ -1,17 +1,16 @@
 /* Who is told outside the page (notify:): of whom the ledger is told that they are there, and the keeper where they
  * are, each with the digest of all that is said of one. */
 #include <stdio.h>
-#include <string.h>
 
 #include "common/file.h"
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/secrets/places.h"
 
-/* All of it: what was written down for one is not told to another of its name. */
 static void digest_notify(const struct config_notify *n, struct digest *out)
 {
-    digest_of(span_of(n, sizeof(*n)), out);
+    if (config_notify_digest(n, out) != 0)
+        log_die("out of memory");
 }
 
 void parent_put_targets(const struct config *c, struct dynbuf *out)

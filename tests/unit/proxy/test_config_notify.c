@@ -90,8 +90,39 @@ static void who_is_told_is_read(void **state)
     }
 }
 
+/* As the store keeps it across upgrades: of what is said, not of what lies around it. */
+static void another_is_who_is_said_otherwise(void **state)
+{
+    static const char row[] =
+        "version: 1\nnotify:\n- { name: ops, webhook: \"https://hooks.example/x\", secret: ops-key";
+    static const char *const more[] = {"",
+                                       ", events: [waiting, frozen]",
+                                       ", tenants: [acme]",
+                                       ", tenants: [acme, b]",
+                                       ", tenants: [acmeb]",
+                                       ", give_up: 1h",
+                                       ", allow_private: [10.0.0.0/8]"};
+    struct digest seen[sizeof(more) / sizeof(more[0])], again;
+    struct err e;
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+        char text[512];
+        snprintf(text, sizeof(text), "%s%s }\n", row, more[i]);
+        struct config *c = load(text, &e);
+        assert_non_null(c);
+        assert_int_equal(config_notify_digest(&c->notify[0], &seen[i]), 0);
+        for (size_t k = 0; k < i; k++)
+            assert_memory_not_equal(seen[k].b, seen[i].b, DIGEST_BYTES);
+        memset(c->notify[0].url + strlen(c->notify[0].url) + 1, 'x', 8);
+        memset(c->notify[0].tenant[TELL_TENANTS_MAX - 1], 'x', 8);
+        assert_int_equal(config_notify_digest(&c->notify[0], &again), 0);
+        assert_memory_equal(again.b, seen[i].b, DIGEST_BYTES);
+        config_free(&c);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(who_is_told_is_read)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(who_is_told_is_read),
+                                       cmocka_unit_test(another_is_who_is_said_otherwise)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

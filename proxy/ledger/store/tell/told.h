@@ -9,7 +9,8 @@
 enum {
     TELL_SANDBOX_MINUTE = 10, /* messages of one sandbox in a minute, */
     TELL_MINUTE = 30,         /* of all of them, */
-    TELL_QUEUE = 64,          /* and those that wait */
+    TELL_QUEUE = 64,          /* and those that wait; an operator's are counted by themselves, as are tests */
+    TELL_FIRST = 32,          /* so many more, one a sandbox: of which there is none yet */
     TELL_GIVEN_UP = 100,      /* the last so many that were given up are kept */
     TELL_MANY_MS = 10 * 1000,
     TELL_BACKOFF_MS = 2000, /* after the first try; twice that, and so on, up to */

@@ -152,24 +152,27 @@ static void a_flood_is_one_message_and_hides_nobody_and_no_operator(void **state
     for (unsigned k = 0; k < 3; k++)
         for (unsigned i = 0; i < 12; i++)
             fix_hold(k == 0 ? "b" : k == 1 ? "c" : "d", 1000 + 100 * k + i, 1000 + 100 * k + i, SPAN_NONE);
-    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event<>'many'"), TELL_MINUTE);
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event<>'many'"), TELL_MINUTE + 1);
+    fix_hold("e", 2000, 2000, SPAN_NONE); /* a neighbour is heard all the same, once */
+    fix_hold("e", 2001, 2001, SPAN_NONE);
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE sandbox='e'"), 1);
     assert_int_equal(store_freeze(fix, true, SPAN("alice"), SPAN_NONE), 0);
     assert_int_equal(store_commit(fix), 0);
     assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='writes.frozen'"), 1);
-    for (unsigned i = 0; i < TELL_MINUTE + 1; i++) {
+    for (unsigned i = 0; i < TELL_MINUTE + 3; i++) {
         assert_int_equal(next(0), 1);
         became(TELL_TOLD, "");
     }
     assert_int_equal(next(0), 0);
     fix_time(TELL_MANY_MS);
     assert_int_equal(next(0), 1);
-    assert_true(says("tickets.many") && says("\"waiting\":\"97\"") && says("\"noisy\":60") && says("\"calm\":1"));
+    assert_true(says("tickets.many") && says("\"waiting\":\"99\"") && says("\"noisy\":60") && says("\"d\":12"));
     became(TELL_NOT_NOW, "no");
     fix_hold("noisy", 500, 500, SPAN_NONE); /* what was sent says the same again, and one more collects */
     assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='many'"), 2);
     fix_time(TELL_MANY_MS);
     assert_int_equal(next(0), 1);
-    assert_true(says("\"waiting\":\"97\""));
+    assert_true(says("\"waiting\":\"99\""));
     became(TELL_NOT_NOW, "no");
     fix_time(3000);
     assert_int_equal(next(0), 0); /* the other waits for it: there are never more than these two */
@@ -187,6 +190,38 @@ static void so_many_wait_and_no_more(void **state)
             fix_time(61000);
     }
     assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE state='due' AND event<>'many'"), TELL_QUEUE);
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='many'"), 1);
+    for (unsigned i = 0; i < 2 * TELL_FIRST; i++) { /* of each that has none there yet one, up to a bound */
+        char name[16];
+        (void)snprintf(name, sizeof(name), "n%u", i);
+        struct wire_ticket_state st = fix_hold(name, 5000 + i, 5000 + i, SPAN_NONE);
+        assert_int_equal(fix_decide(&st.ticket, DECIDE_CANCEL, NULL), DECIDED_DONE);
+    }
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE state='due' AND event<>'many'"),
+                     TELL_QUEUE + TELL_FIRST);
+}
+
+/* However often it is tested whether somebody is told, and frozen, while nobody answers. */
+static void tests_hide_no_thaw_and_what_waits_of_an_operator_is_bounded(void **state)
+{
+    const char *why = NULL;
+    told_by(1);
+    targets.target[0].events = TELL_FROZEN;
+    targets.target[0].give_up_ms = 7ull * 24 * 3600 * 1000;
+    for (unsigned i = 0; why == NULL; i++) {
+        assert_true(i <= TELL_SANDBOX_MINUTE);
+        assert_int_equal(store_tell_test(fix, SPAN("ops"), SPAN("alice"), &why), 0);
+        assert_int_equal(store_commit(fix), 0);
+    }
+    assert_int_equal(store_freeze(fix, true, SPAN("alice"), SPAN_NONE), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='writes.frozen'"), 1);
+    for (unsigned i = 0; i < 2 * TELL_QUEUE; i++) {
+        assert_int_equal(store_freeze(fix, i % 2 == 1, SPAN("alice"), SPAN_NONE), 0);
+        assert_int_equal(store_commit(fix), 0);
+        fix_time(10000);
+    }
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event LIKE 'writes.%'"), TELL_QUEUE);
     assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='many'"), 1);
 }
 
@@ -298,6 +333,7 @@ int main(void)
                                        FRESH(what_must_not_be_told_again_is_given_up_at_once),
                                        FRESH(a_flood_is_one_message_and_hides_nobody_and_no_operator),
                                        FRESH(so_many_wait_and_no_more),
+                                       FRESH(tests_hide_no_thaw_and_what_waits_of_an_operator_is_bounded),
                                        FRESH(the_last_that_were_given_up_are_kept),
                                        FRESH(a_clock_that_is_set_back_gives_nothing_up_at_once),
                                        FRESH(each_hears_of_its_tenants_alone),
