@@ -3,10 +3,12 @@
 import base64
 import gzip
 import html
+import io
 import pathlib
 import random
 import re
 import sys
+import tarfile
 
 from gateway import Gateway, Page, upstream_yaml
 from harness import PATIENCE, TOP, main, test
@@ -38,6 +40,19 @@ def picture(says):
     return made[:-int(n)] if how == "cut" else made
 
 
+def package(says, whole):
+    """"NAME=TEXT NAME=TEXT", as npm packs them; or without the end."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.USTAR_FORMAT) as out:
+        for file in says.decode().split(" "):
+            name, _, text = file.partition("=")
+            member = tarfile.TarInfo(f"package/{name}")
+            member.size = len(text.encode())
+            out.addfile(member, io.BytesIO(text.encode()))
+    files = data.getvalue().rstrip(b"\0")
+    return gzip.compress(files + bytes(-len(files) % 512 + 1024) if whole else files, mtime=0)
+
+
 def filled(text):
     """A body's bytes: its <<...>> made into what they stand for."""
     def one(found):
@@ -51,6 +66,8 @@ def filled(text):
             return b"%04x" % (len(line) + 4) + line
         if word in (b"picture", b"cut", b"frames"):
             return picture(found[1].decode())
+        if word in (b"package", b"halfpackage"):
+            return base64.b64encode(package(rest, word == b"package"))
         if word == b"base64":
             return base64.b64encode(picture(rest.decode()))
         count, _, what = rest.partition(b" ")
@@ -179,8 +196,8 @@ def each_is_flagged_or_blocked(lab):
     gw = Gateway(lab, policy(up), hold="inline_wait: 0s, expires: 10m")
     page, wrong = Page(gw), []
     lab.leaves("approved")
-    cases = [Case(path) for path in sorted(FOLDER.glob("*.txt"))]
-    assert len(cases) == 24, [c.name for c in cases]
+    cases = [Case(path) for path in sorted(FOLDER.rglob("*.txt"), key=lambda p: p.name)]
+    assert len(cases) == 26, [c.name for c in cases]
     for case in cases:
         tickets = []
         for request in case.requests:

@@ -207,8 +207,8 @@ static void read_json(struct exchange *x, struct view *v)
 
     if (waits)
         reading_block(&v->r, waits, SPAN_NONE, SPAN_NONE);
-    if (v->r.npictures > 0)
-        reading_block(&v->r, DECIDING_PICTURE, v->r.picture[0].name, SPAN_NONE);
+    if (reading_pictures(&v->r) > 0)
+        reading_block(&v->r, DECIDING_PICTURE, SPAN_NONE, SPAN_NONE);
     reply_json(x, 200, &w);
     jsonw_object(&w);
     ticket_members(&w, &v->t, true);

@@ -143,7 +143,7 @@ const char *deciding_refuses(struct exchange *x, const struct view *v, struct sp
         *status = 409;
         return why_not;
     }
-    if (v->r.npictures > 0 && x->place != PLACE_PAGE) {
+    if (reading_pictures(&v->r) > 0 && x->place != PLACE_PAGE) {
         *status = 409;
         return DECIDING_PICTURE ": its page is where they are shown; approve it there";
     }

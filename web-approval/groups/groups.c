@@ -136,7 +136,7 @@ const char *group_alone(const struct group *g, size_t i)
     if (v->t.diff == DIFF_REQUIRED)
         return "what it changes is on its own page";
     if (v->r.npictures > 0)
-        return "its pictures are on its own page";
+        return "its pictures and packages are on its own page";
     if (deciding_is_grave(&v->t))
         return "its name has to be typed";
     if (g->table.more > 0)

@@ -28,6 +28,7 @@ struct view {
     struct reading r;
     bool looked; /* at its pictures: what cannot be shown blocks it from then on (pictures/) */
     struct viewed seen[READING_PICTURES];
+    struct span list[READING_PICTURES]; /* of a package that was opened (viewer/packed.h); or empty */
 };
 
 #define PUT(x, lit) ((void)dynbuf_add(&(x)->out, SPAN(lit)))

@@ -22,8 +22,8 @@ static void sends(struct exchange *x, const struct view *v)
         show_count(&x->out, v->r.values, "value");
         PUT(x, ", ");
     }
-    if (v->r.npictures) {
-        show_count(&x->out, v->r.npictures, "picture");
+    if (reading_pictures(&v->r)) {
+        show_count(&x->out, reading_pictures(&v->r), "picture");
         PUT(x, ", ");
     }
     show_size(&x->out, v->t.body_size);

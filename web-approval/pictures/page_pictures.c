@@ -38,6 +38,10 @@ void pictures_flag(struct exchange *x, struct view *v)
     for (size_t i = 0; i < r->npictures; i++) {
         const struct picture *p = &r->picture[i];
         const struct viewed *s = &v->seen[i];
+        if (p->package) {
+            packages_flag(x, v, i);
+            continue;
+        }
         if (!is_shown(v, i) || s->frames > 1)
             reading_block(r, why_not(s), p->name, p->type);
         if (!is_shown(v, i))
@@ -106,6 +110,10 @@ void page_pictures(struct exchange *x, const struct view *v)
 {
     for (size_t i = 0; v->looked && i < v->r.npictures; i++) {
         const struct viewed *s = &v->seen[i];
+        if (v->r.picture[i].package) {
+            page_package(x, v, i);
+            continue;
+        }
         (void)dynbuf_addf(&x->out, "<figure class=\"picture%s\">\n", is_shown(v, i) ? "" : " none");
         if (is_shown(v, i)) {
             shown(x, v, i);

@@ -8,6 +8,7 @@
 #include "common/memfd.h"
 #include "common/net/loop.h"
 #include "web-approval/ask.h"
+#include "web-approval/viewer/packed.h"
 
 const struct viewer_ops *pictures_by;
 
@@ -123,6 +124,22 @@ static void forget(struct wish *w, size_t i)
     w->in[i] = -1;
 }
 
+/* What stands in packages goes with the page. */
+static void keep_lists(struct pictures *p, struct wish *w)
+{
+    struct span list;
+
+    for (size_t i = 0; w->which == PICTURES_ALL && i < w->v->r.npictures; i++) {
+        const struct kept *k = w->v->r.picture[i].package ? kept_find(p, &w->of[i]) : NULL;
+        if (k && k->png >= 0 && memfd_map(k->png, PACKED_LIST_MAX, &list) == 0) {
+            w->v->list[i] = arena_copy(&w->x->arena, list);
+            memfd_unmap(&list);
+        }
+        if (w->v->seen[i].end == VIEW_SHOWN && w->v->r.picture[i].package && w->v->list[i].n == 0)
+            w->v->seen[i].end = VIEW_FAILED; /* what was made is gone, or there is no memory for it */
+    }
+}
+
 /* All was seen that will be: the page goes on. at_once: whoever asked is still on the stack, and hands its answer on.
  */
 static void go_on(struct pictures *p, struct wish *w, bool at_once)
@@ -135,7 +152,8 @@ static void go_on(struct pictures *p, struct wish *w, bool at_once)
             *at = w->next;
             break;
         }
-    if (k && k->png >= 0) {
+    keep_lists(p, w);
+    if (k && k->png >= 0 && k->is.format != VIEW_PACKAGE) {
         x->file = fcntl(k->png, F_DUPFD_CLOEXEC, 0);
         x->file_size = k->size;
     }
@@ -196,7 +214,7 @@ static uint64_t made(const struct viewing *run, const struct viewed *is)
 
     if (memfd_map(run->out, VIEW_PNG_MAX, &png) != 0)
         return 0;
-    if (viewed_png(png, is))
+    if (viewed_made(png, is))
         size = png.n;
     memfd_unmap(&png);
     return size;

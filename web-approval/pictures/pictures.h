@@ -46,6 +46,13 @@ void pictures_lost(struct desk *d, const struct chan *c);
 /* What took too long is over. */
 void pictures_expire(struct desk *d, uint64_t now);
 
+/* packages.c. Of what may be a package: what could not be listed blocks it, what is odd in it is flagged.
+ * page_packages.c: its files, in the body's place. */
+void packages_flag(struct exchange *x, struct view *v, size_t i);
+void page_package(struct exchange *x, const struct view *v, size_t i);
+/* A file's part in that: in a word of our own, or NULL. */
+const char *package_mark(struct span name);
+
 /* page_pictures.c. After a request was taken apart: what could not be shown blocks it, what is odd is flagged. */
 void pictures_flag(struct exchange *x, struct view *v);
 /* In the body's place: each picture, or why it is not shown. */

@@ -39,6 +39,11 @@ void reading_block(struct reading *r, const char *words, struct span name, struc
     flag_block(r, words, name, value);
 }
 
+void reading_look(struct reading *r, struct span name, struct span text)
+{
+    text_look(r, name, text);
+}
+
 static bool has_word(struct span s, const char *const *words, size_t n)
 {
     for (size_t w = 0; w < n; w++) {
@@ -139,6 +144,20 @@ static void reason(struct reading *r)
                  SPAN_NONE);
 }
 
+size_t reading_packages(const struct reading *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->npictures; i++)
+        n += r->picture[i].package;
+    return n;
+}
+
+size_t reading_pictures(const struct reading *r)
+{
+    return r->npictures - reading_packages(r);
+}
+
 void reading_make(const struct asked *q, struct arena *a, struct reading *r)
 {
     *r = (struct reading){.arena = a, .asked = q, .text = q->body};
@@ -150,8 +169,8 @@ void reading_make(const struct asked *q, struct arena *a, struct reading *r)
     facts(r);
     if (q->body.n)
         body_read(r);
-    r->whole = q->body.n == 0 ||
-               (r->kind && !r->together && !r->files && r->npictures == 0 && r->nsaid == r->values && !r->blocks);
+    r->whole = q->body.n == 0 || (r->kind && !r->together && !r->files && reading_pictures(r) == 0 &&
+                                  r->nsaid == r->values && !r->blocks);
     reason(r);
     if (a->used + READING_REST > a->max) /* what it could not take apart nobody looked at */
         flag_block(r, "The request has more in it than is taken apart here", SPAN_NONE, SPAN_NONE);

@@ -39,6 +39,7 @@ struct said {
  */
 struct picture {
     struct span name, type, bytes; /* where it stands; as it was said to be, or empty */
+    bool package;                  /* no picture: what begins as gzip does, and may be a package */
 };
 
 /* All of it borrowed, for as long as what was made of it is used. */
@@ -77,7 +78,12 @@ struct reading {
 void reading_flag(struct reading *r, const char *words, struct span name, struct span value);
 /* The same of what cannot be shown: the page offers no yes. */
 void reading_block(struct reading *r, const char *words, struct span name, struct span value);
+/* What hides, turns or imitates in a text that was found elsewhere. */
+void reading_look(struct reading *r, struct span name, struct span text);
 void reading_make(const struct asked *q, struct arena *a, struct reading *r);
+/* How many of what viewers open are pictures, or are packages. */
+size_t reading_pictures(const struct reading *r);
+size_t reading_packages(const struct reading *r);
 
 /* beside.c. What differs between a request and another that was approved, or from all that wait beside it. */
 struct differs {

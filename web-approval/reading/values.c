@@ -124,7 +124,14 @@ void picture_add(struct reading *r, struct span name, struct span type, struct s
     else if (r->npictures == READING_PICTURES)
         flag_block(r, "More pictures than are shown of one request", name, type);
     else
-        r->picture[r->npictures++] = (struct picture){name, type, bytes};
+        r->picture[r->npictures++] = (struct picture){name, type, bytes, false};
+}
+
+/* One too many is not listed, and stays what it is said to be: gzip. */
+static void package_add(struct reading *r, struct span name, struct span bytes)
+{
+    if (r->npictures < READING_PICTURES)
+        r->picture[r->npictures++] = (struct picture){name, SPAN_NONE, bytes, true};
 }
 
 /* The bytes of base64 in either alphabet, with or without its end and in lines or not; p NULL: it is none. */
@@ -173,6 +180,8 @@ static struct span encoded(struct reading *r, struct span name, struct span valu
     const char *is = bytes.n > BASE64_MIN ? bytes_are(bytes) : NULL;
     if (is)
         flag_add(r, "Base64 inside a value. Opened, it is bytes of", name, span_str(is));
+    if (span_starts(bytes, SPAN("\x1f\x8b")))
+        package_add(r, name, bytes);
     return SPAN_NONE;
 }
 

@@ -12,6 +12,8 @@ enum view_format view_format_of(struct span s)
         return VIEW_GIF;
     if (span_starts(s, SPAN("RIFF")) && span_starts(span_from(s, 8), SPAN("WEBP")))
         return VIEW_WEBP;
+    if (span_starts(s, SPAN("\x1f\x8b")))
+        return VIEW_PACKAGE;
     return VIEW_NO_FORMAT;
 }
 
@@ -59,6 +61,10 @@ void view_make(struct span picture, struct dynbuf *out, struct viewed *v)
     *v = (struct viewed){.end = VIEW_FAILED, .format = view_format_of(picture), .frames = 1};
     if (picture.n > VIEW_BYTES_MAX) {
         v->end = VIEW_LARGE;
+        return;
+    }
+    if (v->format == VIEW_PACKAGE) {
+        view_package(picture, out, v);
         return;
     }
     if (read_it(picture, &r, v)) {

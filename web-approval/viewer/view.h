@@ -14,6 +14,9 @@ struct raster {
 /* What it is, and as far as it can be shown a PNG into out, which is empty before (its limit: VIEW_PNG_MAX). */
 void view_make(struct span picture, struct dynbuf *out, struct viewed *v);
 
+/* A package's list (packed.h) into out; view_make's way for what begins as gzip. */
+void view_package(struct span gz, struct dynbuf *out, struct viewed *v);
+
 /* By its first bytes. */
 enum view_format view_format_of(struct span picture);
 /* Its size as its head says, kept in v: memory for it, all clear. False: it is more than is drawn, or there is none;

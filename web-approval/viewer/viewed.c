@@ -1,5 +1,7 @@
 #include "web-approval/viewer/viewed.h"
 
+#include "web-approval/viewer/packed.h"
+
 void viewed_put(struct dynbuf *b, const struct viewed *v)
 {
     msg_put_u8(b, (uint8_t)v->end);
@@ -27,7 +29,9 @@ int viewed_get(struct msg_in *m, struct viewed *v)
     bool good = msg_end(m) == 0 && end < VIEW_BUSY && format < VIEW_FORMATS && v->behind <= VIEW_BYTES_MAX &&
                 v->frames <= VIEW_FRAMES_MAX && v->w <= VIEW_SHOWN_SIDE_MAX && v->h <= VIEW_SHOWN_SIDE_MAX &&
                 (uint64_t)v->w * v->h <= VIEW_SHOWN_MAX;
-    if (end == VIEW_SHOWN)
+    if (end == VIEW_SHOWN && format == VIEW_PACKAGE)
+        good = good && v->width > 0 && v->width <= PACKED_FILES_MAX && v->w == 0 && v->h == 0 && !v->clear;
+    else if (end == VIEW_SHOWN)
         good = good && format != VIEW_NO_FORMAT && v->w > 0 && v->h > 0 && v->frames > 0 && v->w <= v->width &&
                v->h <= v->height && v->width <= VIEW_SIDE_MAX && v->height <= VIEW_SIDE_MAX;
     v->end = (enum view_end)end;
@@ -39,7 +43,7 @@ int viewed_get(struct msg_in *m, struct viewed *v)
 
 const char *viewed_format(const struct viewed *v)
 {
-    static const char *const names[VIEW_FORMATS] = {"a picture", "PNG", "JPEG", "GIF", "WebP"};
+    static const char *const names[VIEW_FORMATS] = {"a picture", "PNG", "JPEG", "GIF", "WebP", "a package"};
 
     return names[v->format];
 }
@@ -57,4 +61,9 @@ bool viewed_png(struct span png, const struct viewed *v)
     return png.n > sizeof head + 8 + sizeof tail && png.n <= VIEW_PNG_MAX &&
            span_starts(png, span_of(head, sizeof head)) && span_ends(png, span_of(tail, sizeof tail)) &&
            be32(png, sizeof head) == v->w && be32(png, sizeof head + 4) == v->h;
+}
+
+bool viewed_made(struct span made, const struct viewed *v)
+{
+    return v->format == VIEW_PACKAGE ? made.n <= PACKED_LIST_MAX && packed_good(made, v->width) : viewed_png(made, v);
 }

@@ -17,7 +17,7 @@ enum view_end {
     VIEW_ENDS
 };
 
-enum view_format { VIEW_NO_FORMAT = 0, VIEW_PNG, VIEW_JPEG, VIEW_GIF, VIEW_WEBP, VIEW_FORMATS };
+enum view_format { VIEW_NO_FORMAT = 0, VIEW_PNG, VIEW_JPEG, VIEW_GIF, VIEW_WEBP, VIEW_PACKAGE, VIEW_FORMATS };
 
 enum {
     VIEW_BYTES_MAX = 16 * 1024 * 1024,  /* of a picture */
@@ -33,7 +33,7 @@ enum {
 struct viewed {
     enum view_end end;
     enum view_format format;
-    uint32_t width, height; /* its own, as its head says; 0: not known */
+    uint32_t width, height; /* its own, as its head says; 0: not known; of a package width: how many files it lists */
     uint32_t w, h;          /* of the PNG; 0: there is none */
     uint32_t frames;        /* one after the other; the first is shown */
     uint64_t behind;        /* bytes that follow its end */
@@ -45,6 +45,8 @@ void viewed_put(struct dynbuf *b, const struct viewed *v);
 int viewed_get(struct msg_in *m, struct viewed *v) MUSTCHECK;
 /* "PNG"; for one that is not known "a picture". */
 const char *viewed_format(const struct viewed *v);
+/* Is what was made what was said: a PNG of these sides, or a package's list of so many files? */
+bool viewed_made(struct span made, const struct viewed *v);
 /* Has a PNG these sides, by its first bytes, and its end at its end? What lies between nobody of ours reads. */
 bool viewed_png(struct span png, const struct viewed *v);
 

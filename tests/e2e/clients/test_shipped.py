@@ -13,7 +13,7 @@ import zipfile
 
 import room  # noqa: F401
 from apis import LOOKS, image, raw
-from gateway import Gateway, commit, program, upstream_yaml
+from gateway import Gateway, Page, commit, program, upstream_yaml
 from harness import TOP, Skip, main, test
 from servers import TokenServer, docker_registry
 
@@ -62,8 +62,9 @@ class Behind:
     def __call__(self, *words, rc=0, **more):
         return self.lab.run(self.command(*words, **more), rc=rc)
 
-    def held(self, *words, rule, **more):
-        """It waits and says so; once all that it asks for is approved, it is done. How many approvals that took."""
+    def held(self, *words, rule, shows=(), **more):
+        """It waits and says so; once all that it asks for is approved, it is done. How many approvals that took. shows:
+        what each one's page has."""
         for n in range(9):
             done = self(*words, rc=None, **more)
             tickets = self.gw.tickets()
@@ -72,6 +73,8 @@ class Behind:
                 return n, done
             assert {t["rule"]["id"] for t in tickets} <= set(rule) and done.rc != 0 and WAIT in b" ".join(done.both.split()), (done.text(), tickets)
             for ticket in tickets:
+                shown = Page(self.gw).ask("GET", f"/tickets/{ticket['id']}")[1].decode() if shows else ""
+                assert all(text in shown for text in shows), shown
                 self.gw.approve(ticket["id"])
         raise AssertionError(done.text())
 
@@ -139,7 +142,9 @@ def npm_installs_publishes_and_tags(lab):
     (behind.work / "package.json").write_text('{"name":"agents-thing","version":"1.0.0","description":"x"}')
     behind(*npm, "install", "left-pad-demo@1.0.0")  # with its audit
     assert (behind.work / "node_modules/left-pad-demo/index.js").exists()
-    behind.held(*npm, "publish", rule=["npm-write"])
+    (behind.work / "bin").mkdir()
+    (behind.work / "bin/thing.js").write_text("#!/usr/bin/env node\n")
+    behind.held(*npm, "publish", rule=["npm-write"], shows=["<b>agents-thing</b> 1.0.0, and has 2 files", "package/bin/thing.js</td>"])
     assert json.loads(registry.ask("GET", "agents-thing")[1])["dist-tags"] == {"latest": "1.0.0"}
     behind.held(*npm, "dist-tag", "add", "agents-thing@1.0.0", "beta", rule=["npm-write"])
     assert json.loads(registry.ask("GET", "agents-thing")[1])["dist-tags"] == {"latest": "1.0.0", "beta": "1.0.0"}

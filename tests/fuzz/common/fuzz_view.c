@@ -1,4 +1,4 @@
-/* Whatever a picture is, what is made of it is a PNG within its bounds, or a word why there is none. */
+/* Whatever a picture is, what is made of it is a PNG or a list within its bounds, or a word why there is none. */
 #include "tests/fuzz/fuzz.h"
 #include "web-approval/viewer/view.h"
 
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct msg_in m = msg_in(dynbuf_span(&wire));
     MUST_HOLD(v.end < VIEW_BUSY);
     if (v.end == VIEW_SHOWN) {
-        MUST_HOLD(viewed_get(&m, &again) == 0 && viewed_png(dynbuf_span(&out), &again));
+        MUST_HOLD(viewed_get(&m, &again) == 0 && viewed_made(dynbuf_span(&out), &again));
         reached = true;
     }
     dynbuf_free(&wire);

@@ -7,14 +7,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <zlib.h>
 
+#include "common/id.h"
 #include "common/memfd.h"
 #include "common/net/chan.h"
 #include "common/net/loop.h"
 #include "web-approval/ask.h"
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/groups/groups.h"
+#include "sandbox-shim/inside/shim_tar.h"
 #include "web-approval/pictures/pictures.h"
+#include "web-approval/viewer/view.h"
 
 #define PNG_HEAD "\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 #define PNG_MADE                                                                                                     \
@@ -54,6 +58,10 @@ uint64_t loop_wall(const struct loop *l)
 static struct desk desk;
 static unsigned begun, ended;
 static bool no_more; /* none can be started */
+static struct {
+    size_t n;
+    uint8_t bytes[64 * 1024];
+} given; /* to the last one */
 
 static bool begin(struct desk *d, struct viewing *run, int picture)
 {
@@ -61,6 +69,8 @@ static bool begin(struct desk *d, struct viewing *run, int picture)
 
     begun++;
     assert_true(memfd_map(picture, VIEW_BYTES_MAX, &s) == 0 && s.n > 0); /* sealed */
+    given.n = s.n < sizeof(given.bytes) ? s.n : sizeof(given.bytes);
+    memcpy(given.bytes, s.p, given.n);
     memfd_unmap(&s);
     return !no_more;
 }
@@ -356,7 +366,165 @@ static void nothing_else_approves_them(void **state)
     assert_int_equal(status, 409);
     g.n = 1;
     g.row[0] = p.v;
-    assert_string_equal(group_alone(&g, 0), "its pictures are on its own page");
+    assert_string_equal(group_alone(&g, 0), "its pictures and packages are on its own page");
+    over(&p);
+}
+
+/* --- packages --------------------------------------------------------------- */
+
+enum { TAR_ROOM = 64 * 1024 };
+static uint8_t tar[TAR_ROOM];
+static size_t ntar;
+
+static void member(enum tar_type type, const char *name, const char *target, const char *says)
+{
+    struct tar_member m = {.type = type, .mode = 0644, .size = strlen(says)};
+
+    (void)snprintf(m.name, sizeof(m.name), "%s", name);
+    (void)snprintf(m.target, sizeof(m.target), "%s", target);
+    ntar += tar_head(tar + ntar, &m);
+    memcpy(tar + ntar, says, m.size);
+    ntar += m.size + tar_pad(m.size);
+}
+
+/* The body with which npm publishes what is in `tar`; request: what it says of it. */
+static struct span published(const char *request, bool whole)
+{
+    static uint8_t gz[TAR_ROOM];
+    static char body[3 * TAR_ROOM];
+    z_stream z = {.next_in = tar, .avail_in = (uInt)ntar, .next_out = gz, .avail_out = sizeof(gz)};
+    size_t n = (size_t)snprintf(body, sizeof(body), "{%s,\"_attachments\":{\"a.tgz\":{\"data\":\"", request);
+
+    if (whole)
+        z.avail_in += 2 * TAR_BLOCK; /* of zeros */
+    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    size_t ngz = sizeof(gz) - z.avail_out;
+    (void)deflateEnd(&z);
+    n += base64_encode(span_of(gz, ngz), body + n);
+    n += (size_t)snprintf(body + n, sizeof(body) - n, "\"}}}");
+    memset(tar, 0, sizeof(tar));
+    ntar = 0;
+    return span_of(body, n);
+}
+
+/* Its page, with what a viewer says of it. */
+static void seen(struct page *p, struct span body)
+{
+    struct dynbuf list;
+    struct viewed v;
+    uint64_t id = 0;
+
+    page(p, "uid 1", "application/json", body, PICTURES_ALL);
+    while (!pictures_run(&desk, id) && id < 1000)
+        id++;
+    dynbuf_init(&list, VIEW_PNG_MAX);
+    assert_int_equal(p->v.r.npictures, 1);
+    view_make(span_of(given.bytes, given.n), &list, &v);
+    says(id, dynbuf_span(&list), &v);
+    dynbuf_free(&list);
+    assert_true(p->shown);
+}
+
+static bool flags(struct page *p, const char *words, const char *name)
+{
+    for (size_t i = 0; i < p->v.r.nflags; i++)
+        if (strstr(p->v.r.flag[i].words, words) && (!name || span_eq(p->v.r.flag[i].name, span_str(name))))
+            return true;
+    return false;
+}
+
+#define SAID "\"name\":\"acme\",\"versions\":{\"1.0.0\":{\"name\":\"acme\",\"version\":\"1.0.0\"}}"
+
+static void a_package_is_listed_and_what_is_odd_in_it_flagged(void **state)
+{
+    static struct page p;
+    static const char *const honest[] = {"runs",          "otherwise",    "secrets", "link",           "one name",
+                                         "more than one", "bytes follow", "builds",  "no package.json"};
+
+    member(TAR_FILE, "package/index.js", "", "1");
+    member(TAR_FILE, "package/package.json", "", "{\"name\":\"acme\",\"version\":\"1.0.0\"}");
+    member(TAR_FILE, "package/<b>.env.example", "", "");
+    seen(&p, published(SAID, true));
+    assert_false(blocks(&p));
+    for (size_t i = 0; i < sizeof(honest) / sizeof(honest[0]); i++)
+        assert_false(flags(&p, honest[i], NULL));
+    page_pictures(&p.x, &p.v);
+    struct span html = dynbuf_span(&p.x.out);
+    assert_true(span_find(html, SPAN("<b>acme</b> 1.0.0, and has 3 files")) < html.n);
+    assert_true(span_find(html, SPAN("package/index.js</td>")) < html.n);
+    assert_true(span_find(html, SPAN("&lt;b&gt;.env.example")) < html.n && span_find(html, SPAN("<img")) == html.n);
+    over(&p);
+    member(TAR_FILE, "package/package.json", "", "{\"name\":\"acme\",\"version\":\"1.0.0\"}");
+    member(TAR_FILE, "x/package.json", "",
+           "{\"name\":\"acmee\",\"version\":\"1.0.0\",\"dependencies\":{\"evil\":\"1\"},"
+           "\"scripts\":{\"postinstall\":\"node x.js\",\"test\":\"t\"}}");
+    member(TAR_FILE, "package/binding.gyp", "", "{}");
+    member(TAR_FILE, "package/config/.ENV.production", "", "k");
+    member(TAR_FOLDER, "package/.git", "", "");
+    member(TAR_FILE, "package/.git/config", "", "");
+    member(TAR_LINK, "package/l", "../../etc/passwd", "");
+    member(TAR_FILE, "package/binding.gyp", "", "{ }");
+    seen(&p, published(SAID, true));
+    assert_false(blocks(&p));
+    assert_true(flags(&p, "more than one package.json", NULL));
+    assert_true(flags(&p, "installs this package runs", "postinstall"));
+    assert_true(flags(&p, "otherwise", "postinstall") && flags(&p, "otherwise", "name"));
+    assert_true(flags(&p, "otherwise", "dependencies") && !flags(&p, "otherwise", "version"));
+    assert_true(flags(&p, "builds and runs", "package/binding.gyp"));
+    assert_true(flags(&p, "secrets", "package/config/.ENV.production") &&
+                flags(&p, "secrets", "package/.git/config"));
+    assert_true(flags(&p, "has a link", "package/l") && flags(&p, "one name", "package/binding.gyp"));
+    over(&p);
+    member(TAR_FILE, "package/package.json", "", "{\"name\":\"acme\",\"version\":\"1.0.1\"}");
+    seen(&p, published(SAID, true));
+    (void)blocks(&p);
+    assert_true(flags(&p, "otherwise", "version"));
+    over(&p);
+}
+
+/* Cut short, with a name twice in what it says of itself, of too many files, and what leads out: no yes. */
+static void a_package_that_programs_may_unpack_otherwise_blocks(void **state)
+{
+    static struct page p;
+
+    for (int i = 0; i < 4; i++) {
+        member(TAR_FILE, "package/package.json", "",
+               i == 1 ? "{\"scripts\":{},\"scripts\":{\"install\":\"x\"}}"
+                      : "{\"name\":\"acme\",\"version\":\"1.0.0\"}");
+        if (i == 2) {
+            member(TAR_FILE, "package/aa/leads-out", "", "");
+            memcpy(tar + ntar - TAR_BLOCK, "../", 3); /* and so of another sum, too */
+        }
+        if (i == 3)
+            tar[600] ^= 1; /* in what is said, nobody sees it: it is another package */
+        seen(&p, published(SAID, i != 0));
+        assert_int_equal(blocks(&p), i < 3);
+        page_pictures(&p.x, &p.v);
+        over(&p);
+    }
+    memset(tar, 'x', 2048);
+    ntar = 2048;
+    seen(&p, published(SAID, true)); /* gzip, and no package: said of the value, as before */
+    assert_false(blocks(&p));
+    assert_true(flags(&p, "bytes of", NULL));
+    over(&p);
+}
+
+/* The API still takes a yes to a package, which it gives with the body; its own page alone shows its files. */
+static void a_package_is_no_picture_to_the_api(void **state)
+{
+    static struct page p;
+    static struct group g;
+    unsigned status = 0;
+
+    member(TAR_FILE, "package/package.json", "", "{\"name\":\"acme\",\"version\":\"1.0.0\"}");
+    seen(&p, published(SAID, true));
+    p.x.place = PLACE_CONTROL;
+    assert_null(deciding_refuses(&p.x, &p.v, SPAN_NONE, &status));
+    g.n = 1;
+    g.row[0] = p.v;
+    assert_non_null(group_alone(&g, 0));
     over(&p);
 }
 
@@ -370,6 +538,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_pages_together_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(so_many_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_else_approves_them, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_package_is_listed_and_what_is_odd_in_it_flagged, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_package_that_programs_may_unpack_otherwise_blocks, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_package_is_no_picture_to_the_api, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include <stdio.h>
+#include <zlib.h>
 
+#include "sandbox-shim/inside/shim_tar.h"
 #include "tests/unit/desk/pictures/drawn.h"
+#include "web-approval/viewer/packed.h"
 #include "web-approval/viewer/view.h"
 
 enum { MOST = 4 * 1024 * 1024 };
@@ -362,9 +366,111 @@ static void what_it_may_not_say(void **state)
     dynbuf_free(&b);
 }
 
+/* --- packages ------------------------------------------------------------------- */
+
+static z_stream packing;
+
+static void pack(const void *bytes, size_t n, int how)
+{
+    packing.next_in = (Bytef *)(uintptr_t)bytes;
+    packing.avail_in = (uInt)n;
+    do {
+        uint8_t *room = dynbuf_room(&in, 64 * 1024);
+        assert_non_null(room);
+        packing.next_out = room;
+        packing.avail_out = 64 * 1024;
+        assert_true(deflate(&packing, how) != Z_STREAM_ERROR);
+        dynbuf_grew(&in, 64 * 1024 - packing.avail_out);
+    } while (packing.avail_out == 0);
+}
+
+static void pack_begin(void)
+{
+    dynbuf_free(&in);
+    packing = (z_stream){.next_in = NULL};
+    assert_int_equal(deflateInit2(&packing, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+}
+
+static void pack_file(const char *name, uint64_t size)
+{
+    uint8_t head[TAR_HEAD_MAX];
+    struct tar_member m = {.type = TAR_FILE, .mode = 0644, .size = size};
+
+    (void)snprintf(m.name, sizeof m.name, "%s", name);
+    pack(head, tar_head(head, &m), Z_NO_FLUSH);
+}
+
+static struct viewed packed(void)
+{
+    static const uint8_t end[2 * TAR_BLOCK];
+
+    pack(end, sizeof end, Z_FINISH);
+    (void)deflateEnd(&packing);
+    return seen(dynbuf_span(&in));
+}
+
+static void packages_with_more_than_is_listed(void **state)
+{
+    static uint8_t zeros[1024 * 1024];
+    char name[32];
+
+    for (unsigned more = 0; more < 2; more++) {
+        pack_begin();
+        for (unsigned i = 0; i < PACKED_FILES_MAX + more; i++) {
+            (void)snprintf(name, sizeof name, "package/%u", i);
+            pack_file(name, 0);
+        }
+        struct viewed v = packed();
+        assert_int_equal(v.end, more ? VIEW_LARGE : VIEW_SHOWN);
+        assert_true(more ||
+                    (v.format == VIEW_PACKAGE && v.width == PACKED_FILES_MAX && viewed_made(dynbuf_span(&out), &v)));
+        v.width--;
+        assert_false(viewed_made(dynbuf_span(&out), &v));
+    }
+    for (unsigned more = 0; more < 2; more++) {
+        pack_begin();
+        pack_file("package/package.json", PACKED_MANIFEST_MAX + more);
+        pack(zeros, PACKED_MANIFEST_MAX + more + tar_pad(PACKED_MANIFEST_MAX + more), Z_NO_FLUSH);
+        assert_int_equal(packed().end, more ? VIEW_LARGE : VIEW_SHOWN);
+    }
+    pack_begin();
+    pack_file("package/x", PACKED_BYTES_MAX);
+    pack(NULL, 0, Z_FULL_FLUSH);
+    size_t before = in.n;
+    pack(zeros, sizeof zeros, Z_FULL_FLUSH); /* the same each time: what was before it is forgotten */
+    size_t one = in.n - before;
+    for (uint64_t n = sizeof zeros; n < PACKED_BYTES_MAX; n += sizeof zeros) {
+        uint8_t *room = dynbuf_room(&in, one);
+        assert_non_null(room);
+        memcpy(room, in.p + before, one);
+        dynbuf_grew(&in, one);
+    }
+    assert_int_equal(packed().end, VIEW_LARGE);
+}
+
+static void what_is_no_whole_package_is_not_listed(void **state)
+{
+    pack_begin();
+    pack_file("package/a", 0);
+    assert_int_equal(packed().end, VIEW_SHOWN);
+    for (size_t n = in.n - 1; n > 20; n--) /* cut anywhere */
+        assert_int_not_equal(seen(span_first(dynbuf_span(&in), n)).end, VIEW_SHOWN);
+    assert_int_equal(dynbuf_add(&in, dynbuf_span(&in)), 0); /* two, one behind the other */
+    assert_true(seen(dynbuf_span(&in)).behind > 0);
+    pack_begin();
+    pack_file("package/a", 0);
+    pack_file("package/../../a", 0);
+    assert_int_equal(packed().end, VIEW_DAMAGED);
+    pack_begin();
+    pack("no tar", 6, Z_NO_FLUSH);
+    assert_int_equal(packed().end, VIEW_KIND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packages_with_more_than_is_listed),
+        cmocka_unit_test(what_is_no_whole_package_is_not_listed),
         cmocka_unit_test(each_format_is_shown),
         cmocka_unit_test(what_is_clear_is_said),
         cmocka_unit_test(how_many_follow_is_said),
