@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/sqlite/read.h"
 #include "common/time/clock.h"
 
 enum { PROGRESS_STEPS = 1000 };
@@ -87,7 +88,7 @@ int store_query(struct desk_store *s, const char *sql, sqlite3_stmt **q, struct 
     if (store_open(s, e) != 0)
         return -1;
     s->deadline = clock_ms(CLOCK_MONOTONIC) + STORE_MS;
-    int rc = sqlite3_prepare_v2(s->db, sql, -1, q, NULL);
+    int rc = db_read_prepare(s->db, sql, q);
     /* No such table: the ledger is still making it; another file may be there next time. */
     return rc == SQLITE_OK ? 0 : unreadable(s, rc, e);
 }
@@ -109,7 +110,7 @@ int store_walk(struct desk_store *s, sqlite3_stmt *q, struct arena *a, row_fn *f
     struct row r = {.q = q, .a = a};
     int rc, end = 0;
 
-    while ((rc = sqlite3_step(q)) == SQLITE_ROW && end == 0) {
+    while ((rc = db_read_step(q)) == SQLITE_ROW && end == 0) {
         r.at = 0;
         end = fn(ctx, &r);
         if (r.full)
