@@ -1,14 +1,12 @@
 /* What waits, a few of each sandbox: one that floods hides nothing of the others. */
 #include "web-approval/store/store_in.h"
 
-/* From one sandbox to the next by the index, however many of each wait; of each the first that were asked. */
+/* Of each the first that were asked, in one way through all that wait (STORE_OPEN_MAX of the ledger), which the index
+ * has by sandbox. */
 static const char waiting[] =
-    "WITH RECURSIVE box(name) AS (SELECT min(sandbox) FROM ticket WHERE state = 'pending' UNION ALL "
-    "SELECT (SELECT min(sandbox) FROM ticket WHERE state = 'pending' AND sandbox > name) FROM box "
-    "WHERE name IS NOT NULL LIMIT :limit) "
-    "SELECT " TICKET_COLUMNS " FROM " TICKETS " WHERE ticket.rowid IN (SELECT t.rowid FROM box JOIN ticket AS t "
-    "WHERE t.state = 'pending' AND t.sandbox = box.name AND t.rowid IN (SELECT rowid FROM ticket AS u "
-    "WHERE u.state = 'pending' AND u.sandbox = box.name ORDER BY u.rowid LIMIT :each)) LIMIT :limit";
+    "SELECT " TICKET_COLUMNS " FROM " TICKETS " WHERE ticket.rowid IN (SELECT at FROM (SELECT rowid AS at, "
+    "row_number() OVER (PARTITION BY sandbox ORDER BY rowid) AS nth FROM ticket INDEXED BY ticket_sandbox_open "
+    "WHERE state = 'pending') WHERE nth <= :each) LIMIT :limit";
 
 int desk_store_waiting(struct desk_store *s, size_t each, size_t limit, struct arena *a, desk_store_ticket_fn *fn,
                        void *ctx, struct err *e)
