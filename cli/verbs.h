@@ -84,6 +84,7 @@ int approvals_list(const struct cli_call *c);
 int approvals_show(const struct cli_call *c);
 int approvals_approve(const struct cli_call *c);
 int approvals_deny(const struct cli_call *c);
+int approvals_metrics(const struct cli_call *c);
 int approvals_claim(const struct cli_call *c);
 int approvals_unclaim(const struct cli_call *c);
 int approvals_watch(const struct cli_call *c);
@@ -132,6 +133,10 @@ int operator_list(const struct cli_call *c);
 int operator_group(const struct cli_call *c);
 int operator_link(const struct cli_call *c);
 int operator_rm(const struct cli_call *c);
+/* Who decides in the caller's place, for a while; who does for whom; the end of it. */
+int operator_deputy(const struct cli_call *c);
+int operator_deputies(const struct cli_call *c);
+int operator_no_deputy(const struct cli_call *c);
 int runs_export(const struct cli_call *c);
 int runs_verify(const struct cli_call *c);
 int lease_issue(const struct cli_call *c);

@@ -69,15 +69,18 @@ enum {
     GATE_TIMEOUT_MOST = 25 * 1000,
     GATE_TIMEOUT_USUAL = 10 * 1000
 };
+enum { ESCALATE_MAX = 32 /* different steps of a policy */, ESCALATE_OF_RULE = 4 };
 enum self_approval { SELF_NO = 0, SELF_OF_MACHINE /* of users of this machine, not of named people */, SELF_YES };
 /* Of a push: is what it changes made ready for the page, and does a yes wait for it? */
 enum diff_wish { DIFF_NO = 0, DIFF_OPTIONAL, DIFF_REQUIRED };
 struct approval_terms {
-    uint32_t quorum; /* so many different people */
-    uint32_t self;   /* enum self_approval: may it be who the sandbox belongs to */
-    bool step_up;    /* each with a passkey, over this very request */
-    uint32_t gates;  /* and each of these has been asked, and none denied it: gate i is bit 1 << i (policy_gate) */
-    uint32_t diff;   /* enum diff_wish */
+    uint32_t quorum;   /* so many different people */
+    uint32_t self;     /* enum self_approval: may it be who the sandbox belongs to */
+    bool step_up;      /* each with a passkey, over this very request */
+    uint32_t gates;    /* and each of these has been asked, and none denied it: gate i is bit 1 << i (policy_gate) */
+    uint32_t diff;     /* enum diff_wish */
+    uint32_t escalate; /* who may approve too once nobody has decided for a while: step i is bit 1 << i, and of holds
+                          that name no approvers all are (policy_escalations) */
 };
 
 /* Who is asking. */

@@ -58,6 +58,14 @@ struct approver {
 /* May they decide on tickets of this approvers entry? An empty entry: any may. */
 bool policy_may_approve(const struct policy *p, struct span approvers, const struct approver *who);
 
+/* Those of an approvers entry may approve too, once nobody has decided for so long. */
+struct escalation {
+    uint64_t after_ms;
+    struct span to; /* name of the entry */
+};
+/* Of a decision that holds: its steps, the earliest first, each once; how many. */
+size_t policy_escalations(const struct policy *p, const struct decision *d, struct escalation out[ESCALATE_MAX]);
+
 /* What is asked before a person may approve: a program, which gets the request and says allow, deny or abstain. */
 struct gate {
     struct span name;

@@ -54,11 +54,21 @@ struct wire_later {
 void wire_put_later(struct dynbuf *b, const struct wire_later *l);
 int wire_get_later(struct msg_in *m, struct wire_later *l) MUSTCHECK;
 
+/* Who may approve it too once nobody has decided for so long: entries of approvers: of the policy of its record. */
+enum { WIRE_ESCALATE_MAX = 4 }; /* ESCALATE_OF_RULE of policy/decision.h */
+struct wire_escalate {
+    size_t n;
+    struct {
+        uint64_t after_ms;
+        struct span to;
+    } step[WIRE_ESCALATE_MAX];
+};
 /* Whose yes it needs: struct approval_terms of policy/decision.h. */
 struct wire_people {
     uint8_t quorum, self; /* enum self_approval */
     bool step_up;
     uint8_t diff; /* enum diff_wish */
+    struct wire_escalate escalate;
 };
 
 /* What is asked of it before a person may approve: their names, and digests of what the policy of its record means by

@@ -121,6 +121,19 @@ static void put_gates(const struct policy *p, uint32_t gates, struct dynbuf *out
             policy_put_gate(p, &g, out);
 }
 
+/* Likewise. */
+static void put_escalations(const struct policy *p, const struct decision *d, struct dynbuf *out)
+{
+    struct escalation e[ESCALATE_MAX];
+    size_t n = policy_escalations(p, d, e);
+    for (size_t i = 0; i < n; i++) {
+        msg_put_span(out, SPAN("escalate:")); /* no gate has such a name, which could stand here */
+        msg_put_u64(out, e[i].after_ms);
+        msg_put_span(out, e[i].to);
+        put_approvers(p, e[i].to, out);
+    }
+}
+
 void policy_put_terms(const struct policy *p, const struct decision *d, struct dynbuf *out)
 {
     bool has = d->credential >= 0 && (uint32_t)d->credential < p->n[IMG_CRED];
@@ -147,4 +160,5 @@ void policy_put_terms(const struct policy *p, const struct decision *d, struct d
     msg_put_u64(out, d->messages.total);
     msg_put_u64(out, d->messages.within_ms);
     put_gates(p, d->approval.gates, out);
+    put_escalations(p, d, out);
 }

@@ -75,7 +75,7 @@ struct img_rule { /* sorted by id: the lowest index is the lowest id */
     uint8_t quorum, self, step_up;                  /* struct approval_terms; 0, 0, 0 of what does not hold */
     uint8_t gates;                                  /* IMG_GATE i is bit 1 << i */
     uint8_t diff;                                   /* enum diff_wish */
-    uint8_t unused[4];
+    uint32_t escalate;                              /* IMG_ESCALATE i is bit 1 << i */
     uint64_t grant_within_ms;
 };
 enum { GRANT_USES_MOST = 100, GRANT_WITHIN_MOST = 8 * 3600 * 1000 }; /* of a grant, whatever a rule says */
@@ -121,6 +121,11 @@ struct img_upstream {
 struct img_approver {
     struct img_str name;
     struct img_range operators, groups; /* IMG_STR */
+};
+
+struct img_escalate {
+    uint32_t approver, unused; /* IMG_APPROVER */
+    uint64_t after_ms;
 };
 
 struct img_gate {

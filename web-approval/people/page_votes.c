@@ -46,6 +46,10 @@ static const char *how_words(struct span how)
 static void put_vote(struct exchange *x, const struct vote_row *v)
 {
     show_cut(&x->out, v->operator, 80);
+    if (v->instead_of.n) {
+        PUT(x, " for ");
+        show_cut(&x->out, v->instead_of, 80);
+    }
     if (how_words(v->how)) {
         PUT(x, ", ");
         show_own(&x->out, how_words(v->how));

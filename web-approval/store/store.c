@@ -179,6 +179,7 @@ static void ticket_life(struct row *r, struct ticket *t)
     t->looking.since_ms = row_number(r);
     t->looking.until_ms = row_number(r);
     t->diff = row_number(r);
+    t->escalated_ms = row_number(r);
 }
 
 static void ticket_row(struct row *r, struct ticket *t)

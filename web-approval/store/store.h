@@ -44,6 +44,7 @@ struct ticket {
     uint64_t quorum, self_approval, step_up; /* struct wire_people */
     uint64_t gates;                          /* so many are asked of it */
     uint64_t diff;                           /* enum diff_wish */
+    uint64_t escalated_ms;                   /* since when others are asked as well; 0: they are not */
 };
 
 struct ticket_filter {

@@ -180,6 +180,24 @@ static bool gates_within(const struct policy *p, uint32_t gates, const struct po
     return all;
 }
 
+/* Is each whom this one escalates to asked as early there? By who they are: an entry may change under its name. */
+static bool steps_within(const struct policy *p, const struct decision *d, const struct policy *q,
+                         const struct decision *of)
+{
+    struct escalation a[ESCALATE_MAX], b[ESCALATE_MAX];
+    size_t n = policy_escalations(p, d, a), m = policy_escalations(q, of, b);
+    bool all = true;
+    for (size_t i = 0; all && i < n && of->approve_by.n > 0; i++) { /* else any operator may, from the beginning */
+        bool found = false;
+        for (size_t k = 0; !found && k < m; k++)
+            found = b[k].after_ms <= a[i].after_ms &&
+                    diff_texts_within(p, operators_of(p, a[i].to), q, operators_of(q, b[k].to)) &&
+                    diff_texts_within(p, groups_of(p, a[i].to), q, groups_of(q, b[k].to));
+        all = found;
+    }
+    return all;
+}
+
 /* The terms of what is allowed or held in both. */
 static void compare_terms(const struct diff *d, struct drift *c, const struct decision *was,
                           const struct decision *is)
@@ -202,6 +220,8 @@ static void compare_terms(const struct diff *d, struct drift *c, const struct de
     note(c, ASPECT_APPROVERS,
          of_two(!gates_within(d->p[OLD], a->gates, d->p[NEW], b->gates),
                 !gates_within(d->p[NEW], b->gates, d->p[OLD], a->gates)));
+    note(c, ASPECT_APPROVERS,
+         of_two(!steps_within(d->p[NEW], is, d->p[OLD], was), !steps_within(d->p[OLD], was, d->p[NEW], is)));
     note(c, ASPECT_REASON,
          of_two(was->reason_required && !is->reason_required, is->reason_required && !was->reason_required));
     note(c, ASPECT_WITHIN, compare_within(was->within_ms, is->within_ms));

@@ -129,6 +129,18 @@ static bool names_people(const struct m_approver *v)
     return people;
 }
 
+/* Of those whom it escalates to. */
+static bool asks_people(const struct model *m, const struct m_rule *r)
+{
+    const struct m_escalate *v = r->approve.escalate.v;
+    bool people = false;
+    for (size_t i = 0; i < r->approve.escalate.n; i++) {
+        int at = model_approver(m, v[i].to.text);
+        people |= at >= 0 && names_people(m->approvers[at]);
+    }
+    return people;
+}
+
 /* What the rule says counts beside what its approvers entry says, the stricter of both; whether the owner may, the
  * rule's own word first. Where people are named at all, nobody approves what is their own unless that is said. */
 void emit_people(const struct model *m, const struct m_rule *r, struct img_rule *out)
@@ -147,8 +159,31 @@ void emit_people(const struct model *m, const struct m_rule *r, struct img_rule 
         out->gates |= gate >= 0 && gate < GATES_MAX ? (uint8_t)(1u << gate) : 0;
     }
     const struct number *says = own->self.at ? &own->self : of->self.at ? &of->self : NULL;
-    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up;
+    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up || asks_people(m, r);
     out->self = says ? (says->v ? SELF_YES : SELF_NO) : named ? SELF_NO : SELF_OF_MACHINE;
+}
+
+/* The number of this step, which several rules may have; ESCALATE_MAX: there is no room for it. */
+static uint32_t step_of(struct emit *w, const struct m_escalate *e)
+{
+    const struct img_escalate *all = (const struct img_escalate *)(const void *)w->table[IMG_ESCALATE].p;
+    struct img_escalate out = {(uint32_t)model_approver(w->m, e->to.text), 0, e->after.v};
+    uint32_t i = 0, n = emit_count(w, IMG_ESCALATE);
+    while (i < n && (all[i].after_ms != out.after_ms || all[i].approver != out.approver))
+        i++;
+    if (i == n && n < ESCALATE_MAX)
+        (void)emit_record(w, IMG_ESCALATE, &out);
+    return i;
+}
+
+void emit_escalate(struct emit *w, const struct m_rule *r, struct img_rule *out)
+{
+    const struct m_escalate *v = r->approve.escalate.v;
+    for (size_t i = 0; i < r->approve.escalate.n && r->decide.v == VERDICT_HOLD; i++) {
+        uint32_t at = step_of(w, &v[i]);
+        if (at < ESCALATE_MAX)
+            out->escalate |= 1u << at;
+    }
 }
 
 void emit_gates(struct emit *w)

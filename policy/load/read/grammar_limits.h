@@ -30,6 +30,13 @@ struct m_approver {
     } people;
 };
 
+struct m_escalate { /* one entry of escalate: */
+    const struct node *at;
+    struct number after;
+    struct item to;
+};
+#define ESCALATE_AFTER_MOST (30 * UINT64_C(86400000))
+
 struct m_gate {
     const struct node *at;
     struct item name;

@@ -297,6 +297,39 @@ static void what_the_start_mends_is_told(void **state)
     assert_true(says("ticket.unknown"));
 }
 
+/* Of more than somebody can look at in an hour: in one message, and each of them waits as before. */
+static void past_a_budget_one_message_stands_for_the_rest(void **state)
+{
+    told_by(1);
+    targets.target[0].events = TELL_WAITING;
+    targets.target[0].budget = 4;
+    for (unsigned i = 0; i < 5; i++) {
+        fix_hold("noisy", i + 1, i + 1, SPAN_NONE);
+        fix_time(60000);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        fix_hold("calm", i + 100, i + 100, SPAN_NONE);
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='ticket.waiting' AND sandbox='noisy'"), 2);
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='ticket.waiting' AND sandbox='calm'"), 2);
+    assert_int_equal(fix_count("SELECT count FROM tell WHERE event='many'"), 4);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='pending'"), 8); /* nothing is lost */
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(next(0), 1);
+        became(TELL_TOLD, "");
+    }
+    assert_int_equal(next(0), 0); /* not yet */
+    fix_time(TELL_DIGEST_MS);
+    assert_int_equal(next(0), 1);
+    assert_true(says("tickets.many") && says("\"messages\":\"4\"") && says("\"waiting\":\"8\""));
+    became(TELL_TOLD, "");
+    fix_time(TELL_BUDGET_MS);
+    assert_int_equal(store_tick(fix), 0);
+    assert_int_equal(store_commit(fix), 0);
+    fix_hold("noisy", 900, 900, SPAN_NONE);
+    assert_int_equal(next(0), 1);
+    assert_true(says("ticket.waiting")); /* another hour */
+}
+
 static void what_is_over_is_forgotten(void **state)
 {
     const char *why;
@@ -331,6 +364,7 @@ int main(void)
                                        FRESH(it_is_the_same_at_each_try_and_later_each_time),
                                        FRESH(the_last_try_is_as_its_time_is_over),
                                        FRESH(what_must_not_be_told_again_is_given_up_at_once),
+                                       FRESH(past_a_budget_one_message_stands_for_the_rest),
                                        FRESH(a_flood_is_one_message_and_hides_nobody_and_no_operator),
                                        FRESH(so_many_wait_and_no_more),
                                        FRESH(tests_hide_no_thaw_and_what_waits_of_an_operator_is_bounded),
