@@ -260,6 +260,7 @@ void wire_put_sandbox(struct dynbuf *b, const struct wire_sandbox *s)
     for (size_t i = 0; i < EGRESS_MEASURES; i++)
         msg_put_u64(b, s->egress[i]);
     msg_put_u64(b, s->egress_epoch);
+    msg_put_span(b, s->reach);
     msg_put_u8(b, s->has_token);
     msg_put_digest(b, &s->token_hash);
     msg_put_u8(b, (uint8_t)s->nolder);
@@ -284,6 +285,9 @@ int wire_get_sandbox(struct msg_in *m, struct wire_sandbox *s)
     for (size_t i = 0; i < EGRESS_MEASURES; i++)
         s->egress[i] = msg_get_u64(m);
     s->egress_epoch = msg_get_u64(m);
+    s->reach = msg_get_span(m, REACH_MAX);
+    if (!reach_ok(s->reach))
+        m->bad = true;
     s->has_token = msg_get_bool(m);
     msg_get_digest(m, &s->token_hash);
     size_t n = msg_get_u8(m);

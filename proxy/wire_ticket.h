@@ -4,6 +4,7 @@
 #define PROXY_WIRE_TICKET_H
 
 #include "proxy/egress/egress.h"
+#include "proxy/reach/reach.h"
 #include "proxy/wire.h"
 
 struct wire_rule {
@@ -168,6 +169,8 @@ struct wire_sandbox {
     struct span frozen;               /* why its writes are stopped; empty: they are not */
     uint64_t egress[EGRESS_MEASURES]; /* how much it may (proxy/egress/); 0: no limit */
     uint64_t egress_epoch; /* since which generation that is counted; put: not 0 for one that goes on, as before */
+    struct span
+        reach; /* what it may reach of what the policy lets it (proxy/reach/); put of one that goes on: as before */
     bool has_token;
     struct digest token_hash; /* SHA-256 of the token's text */
     size_t nolder;            /* earlier tokens that are still good, the newest first */

@@ -101,6 +101,7 @@ static const struct {
     {SPAN("lease-misplaced"), SPAN("a lease stands where none may")},
     {SPAN("lease-leaked"), SPAN("its lease is another sandbox's, or for another place")},
     {SPAN("lease-used-up"), SPAN("its lease is used up for now")},
+    {SPAN("network-denied"), SPAN("whoever created its sandbox does not let it reach this host")},
     {SPAN("egress-limit"), SPAN("the egress of its sandbox, or of its tenant, is used up")},
     {SPAN("store-unavailable"), SPAN("the record could not be written")},
     {SPAN("credential-unavailable"), SPAN("its credential is not there: see `countersign doctor`")},

@@ -35,24 +35,63 @@ static bool denies_all(const struct json *list)
     return false;
 }
 
-/* What a sandbox may reach, its tenant's lane and the policy say; here it can be none, and nothing between. */
+/* A rule there has headers to put in, or does nothing. */
+static bool rules_do_nothing(const struct json *rules)
+{
+    bool nothing = rules->type == JSON_OBJECT;
+
+    for (const struct json *host = nothing ? rules->child : NULL; host; host = host->next) {
+        nothing &= host->type == JSON_ARRAY;
+        for (const struct json *r = host->type == JSON_ARRAY ? host->child : NULL; r; r = r->next)
+            nothing &= r->type == JSON_OBJECT && r->count == 0;
+    }
+    return nothing;
+}
+
+/* NULL: it is had. */
+static const char *not_had(const struct json *m)
+{
+    bool list = span_eq(m->key, SPAN("allowOut")) || span_eq(m->key, SPAN("denyOut"));
+
+    if (is_none(m) || (list && m->type == JSON_ARRAY) || (span_eq(m->key, SPAN("rules")) && rules_do_nothing(m)))
+        return NULL;
+    if (span_eq(m->key, SPAN("rules")))
+        return "`network.rules` put headers into requests: credentials are put in by this gateway's policy, of which "
+               "no caller of this API says anything; leave `transform` out";
+    if (span_eq(m->key, SPAN("egressProxy")))
+        return "a sandbox sends through this gateway alone: `network.egressProxy` is not had here";
+    return "of `network` there are lists `allowOut` and `denyOut`, and `rules` without `transform`";
+}
+
+static const struct json *texts(const struct json *n, const char *name)
+{
+    const struct json *l = json_get(n, span_str(name));
+
+    return is_none(l) ? NULL : l;
+}
+
+/* What a sandbox may reach, its tenant's lane and the policy say; here that is narrowed, to nothing at all where all
+ * is denied and nothing named. */
 static int network_take(struct call *x, const struct json *body, struct record *r)
 {
     const struct json *internet = json_get(body, SPAN("allow_internet_access")), *n = json_get(body, SPAN("network"));
 
-    r->alone = internet && internet->type == JSON_BOOL && !internet->truth;
-    for (const struct json *m = n ? n->child : NULL; m; m = m->next) {
-        if (is_none(m))
-            continue;
-        if (span_eq(m->key, SPAN("denyOut")) && denies_all(m)) {
-            r->alone = true;
-            continue;
+    for (const struct json *m = n ? n->child : NULL; m; m = m->next)
+        if (not_had(m)) {
+            reply_no(x, 501, "%s", not_had(m));
+            return -1;
         }
-        reply_no(x, 501,
-                 "what a sandbox may reach is said by this gateway's policy: of `network` there is "
-                 "`denyOut: [\"0.0.0.0/0\"]` alone, and then it has none");
-        return -1;
-    }
+    r->allow = texts(n, "allowOut");
+    r->deny = texts(n, "denyOut");
+    for (const struct json *m = r->allow ? r->allow->child : NULL; m; m = m->next)
+        if (span_eq(m->text, SPAN("*"))) {
+            reply_no(x, 501, "`*` alone is no name here: all there is is `0.0.0.0/0`, or no `allowOut` at all");
+            return -1;
+        }
+    r->alone = (internet && internet->type == JSON_BOOL && !internet->truth) ||
+               (r->deny && !r->allow && denies_all(r->deny));
+    if (r->alone)
+        r->allow = r->deny = NULL;
     return 0;
 }
 
@@ -124,6 +163,8 @@ void record_of(const struct json *note, struct record *r)
     *r = (struct record){.template = json_text(note, SPAN("template")),
                          .metadata = there(note, SPAN("metadata")),
                          .envs = there(note, SPAN("envs")),
+                         .allow = texts(json_get(note, SPAN("network")), "allowOut"),
+                         .deny = texts(json_get(note, SPAN("network")), "denyOut"),
                          .alone = json_get(note, SPAN("alone")) != NULL};
 }
 
@@ -133,6 +174,22 @@ void record_put_texts(struct jsonw *w, const struct json *object)
     for (const struct json *m = object ? object->child : NULL; m; m = m->next) {
         jsonw_name(w, m->key);
         jsonw_string(w, m->text);
+    }
+    jsonw_end_object(w);
+}
+
+void record_put_reach(struct jsonw *w, const char *name, const struct record *r)
+{
+    if (!r->allow && !r->deny)
+        return;
+    jsonw_kv_object(w, name);
+    if (r->allow) {
+        jsonw_key(w, "allowOut");
+        jsonw_tree(w, r->allow);
+    }
+    if (r->deny) {
+        jsonw_key(w, "denyOut");
+        jsonw_tree(w, r->deny);
     }
     jsonw_end_object(w);
 }
@@ -149,6 +206,7 @@ struct span record_text(struct call *x, const struct record *r)
     jsonw_kv_u64(&w, "started_ms", x->wall_ms);
     if (r->alone)
         jsonw_kv_bool(&w, "alone", true);
+    record_put_reach(&w, "network", r);
     jsonw_key(&w, "metadata");
     record_put_texts(&w, r->metadata);
     jsonw_key(&w, "envs");

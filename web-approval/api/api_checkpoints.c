@@ -181,10 +181,11 @@ static void over(struct exchange *x)
         return;
     }
     if (v->forks) {
-        v->start.from = h.id;
+        v->start.from = v->start.found = h.id;
         v->start.borrows = true;
         x->step = &v->start;
-        api_start_go(x);
+        if (api_reach_narrow(x, &v->start, h.reach) == 0)
+            api_start_go(x);
         return;
     }
     reply_json(x, 201, &w);
@@ -245,6 +246,7 @@ static void paused(struct exchange *x)
     msg_put_span(b, row.tenant);
     msg_put_span(b, row.owner);
     msg_put_span(b, v->name);
+    msg_put_span(b, row.reach);
     v->asked = true;
     ask_send(x);
 }
@@ -326,6 +328,41 @@ void api_snapshot(struct exchange *x)
                       FORM_NAME_MAX);
     else if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, listed))
         ask_send(x);
+}
+
+/* --- one that is begun with ----------------------------------------------------------------- */
+
+void api_checkpoint_look(struct exchange *x)
+{
+    const struct starting *s = x->step;
+    struct dynbuf *b = ask_begin(x, ASK_WARDEN, M_SB_CHECKPOINTS, M_SB_CHECKPOINT, api_checkpoint_looked);
+
+    if (!b)
+        return;
+    ask_longer(x, CHECKPOINT_MS);
+    msg_put_u8(b, ORDER_LOOK);
+    msg_put_span(b, s->tenant);
+    msg_put_span(b, s->from);
+    ask_send(x);
+}
+
+void api_checkpoint_looked(struct exchange *x, struct frame *f)
+{
+    struct starting *s = x->step;
+    struct span why, rest;
+    enum store_end how = heard(f, &why, &rest);
+    struct msg_in m = msg_in(rest);
+    struct form_head h;
+
+    if (how != STORE_DONE || form_get_head(&m, &h) != 0 || msg_end(&m) != 0) {
+        not_done(x, how == STORE_DONE ? STORE_FAILED : how, why);
+        return;
+    }
+    s->found = keep(x, h.id);
+    if (s->found.n == 0)
+        reply_problem(x, 503, "Not possible now", "no memory");
+    else if (api_reach_narrow(x, s, h.reach) == 0)
+        api_start_go(x);
 }
 
 /* --- a fork --------------------------------------------------------------------------------- */
