@@ -59,6 +59,7 @@ struct bstore_settle {
     size_t messages;
     const struct bstore_event *event;
     size_t events;
+    struct span record; /* as of bstore_record */
 };
 
 struct bstore_found_call {
@@ -119,6 +120,28 @@ struct bstore_turn_row {
     enum turn_end end;
     struct span why;
     struct used used;
+};
+/* What was recorded of a turn: parts of lines, in their order. */
+struct bstore_recorded {
+    struct id conversation;
+    struct span state; /* as of bstore_turn_row */
+    enum turn_end end;
+    struct used used;
+    struct budget budget;
+    bool cut; /* there was more of it than is kept */
+    struct span *part;
+    size_t n;
+};
+struct bstore_turn_of {
+    uint64_t nth; /* in its conversation */
+    struct id id;
+    struct span state;
+    enum turn_end end;
+    bool recorded;
+};
+struct bstore_turns {
+    struct bstore_turn_of *row;
+    size_t n;
 };
 
 #endif

@@ -88,6 +88,13 @@ enum bstore_result lite_conversations(struct bstore *s, struct span tenant, cons
                                       struct bstore_conversations *out);
 enum bstore_result lite_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
                              struct id *out);
+/* At the end of a turn's recording; only the database can fail it. */
+enum bstore_result lite_keep_record(struct lite *l, const struct claim *c, struct span rows) MUSTCHECK;
+enum bstore_result lite_record(struct bstore *s, const struct claim *c, struct span rows);
+enum bstore_result lite_recorded(struct bstore *s, struct span tenant, const struct id *turn, struct arena *a,
+                                 struct bstore_recorded *out);
+enum bstore_result lite_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
+                              struct arena *a, struct bstore_turns *out);
 uint64_t lite_pulse(struct bstore *s);
 /* A new conversation of this tenant, if it may have one more. */
 enum bstore_result lite_new_conversation(struct lite *l, struct span tenant, struct id *out) MUSTCHECK;

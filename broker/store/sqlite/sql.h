@@ -91,6 +91,17 @@
     X(FORK_COUNT, "UPDATE conversation SET messages=(SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2)" \
         " WHERE tenant=?1 AND id=?2 RETURNING messages") \
     X(CLAIMS_END, "UPDATE turn SET claimed_until=min(claimed_until,?2) WHERE worker=?1 AND state='running'") \
+    X(RECORD_SIZE, "SELECT count(*),coalesce(sum(length(body)),0),coalesce(min(length(body))=0,0) FROM recorded WHERE tenant=?1" \
+        " AND turn=?2") \
+    X(RECORD_ADD, "INSERT INTO recorded(tenant,turn,part,at_ms,body) VALUES(?1,?2,?3,?4,?5)") \
+    X(RECORD_COUNT, "UPDATE tenant SET recorded=recorded+?2 WHERE tenant=?1 RETURNING recorded") \
+    X(RECORD_OLDEST, "SELECT turn FROM recorded INDEXED BY recorded_age WHERE tenant=?1 AND turn<>?2 ORDER BY at_ms LIMIT 1") \
+    X(RECORD_FORGET, "DELETE FROM recorded WHERE tenant=?1 AND turn=?2") \
+    X(RECORDED_TURN, "SELECT conversation,state,ending,steps,tokens,cost,steps_max,tokens_max,cost_max,wall_max_ms,same_max" \
+        " FROM turn WHERE tenant=?1 AND id=?2") \
+    X(RECORDED, "SELECT body FROM recorded WHERE tenant=?1 AND turn=?2 ORDER BY part") \
+    X(TURNS, "SELECT t.nth,t.id,t.state,t.ending,EXISTS (SELECT 1 FROM recorded r WHERE r.tenant=t.tenant AND r.turn=t.id)" \
+        " FROM turn t WHERE t.tenant=?1 AND t.conversation=?2 AND t.nth>?3 ORDER BY t.nth LIMIT ?4") \
     X(PULSE, "PRAGMA data_version") \
     X(EVENTS, "SELECT seq,turn,epoch,type,body FROM display WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
         " LIMIT ?4")
