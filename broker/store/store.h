@@ -29,7 +29,7 @@ enum {
     BSTORE_PART_MAX = 64 * 1024,        /* of a recording, written at once */
     BSTORE_PARTS_MAX = 4096,            /* of one turn */
     BSTORE_RECORD_MAX = 1 << 20,        /* bytes of a turn's recording; what is past that is not kept */
-    BSTORE_RECORDED_EACH = 64 << 20,    /* bytes of a tenant's recordings; past that its oldest turns' go */
+    BSTORE_RECORDED_EACH = 32 << 20,    /* bytes of a tenant's recordings; past that its oldest turns' go */
 };
 /* How long a key is remembered, how long a claim may be, in ms. */
 #define BSTORE_KEY_AGE_MAX UINT64_C(86400000)

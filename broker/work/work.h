@@ -98,7 +98,7 @@ struct task {
     struct agent agent;
     struct loop_action todo[WORK_TODO_MAX];
     size_t at, ntodo;
-    bool pumping, over, fenced, given_back, starting, box_up, files_lost; /* the last: and the model has not been told */
+    bool pumping, over, fenced, given_back, starting, box_up, files_lost; /* lost, and the model has not been told */
     enum turn_end ending;
     char why[WORK_WHY_MAX + 1];     /* the last thing that went wrong, for the turn's end */
     char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
