@@ -282,6 +282,8 @@ void world_heard(struct world *w, struct due *d)
         else if (c->flies)
             c->effects += e->end == CALL_DONE || e->end == CALL_ERROR;
         c->flies = false;
+        if (!d->cut && c->faulted) /* it does not go on any more */
+            c->truth = e->end == CALL_UNKNOWN ? KNOWN_SENT : KNOWN_ANSWERED;
     }
 }
 

@@ -74,6 +74,7 @@ static void put_fault(struct jsonw *w, const struct score_fault *f)
     jsonw_kv_u64(w, "recovered", f->recovered);
     put_spread(w, "recovered_thousandths_by_seed", &f->recovered_each);
     put_spread(w, "added_ms", &f->added_ms);
+    jsonw_kv_u64(w, "unknown", f->unknown);
     jsonw_kv_u64(w, "repeated", f->repeated);
     jsonw_kv_u64(w, "hidden", f->hidden);
     jsonw_kv_u64(w, "beyond_record", f->other_way);

@@ -145,7 +145,8 @@ static void faults(const struct score *s, struct dynbuf *b)
     if (s->faults == 0)
         return;
     table(b, "With a fault in each run that completes without",
-          "Fault|Placed|Recovered|Worst seed|Best seed|Middle ms longer|Most ms longer|Repeated that must not be|"
+          "Fault|Placed|Recovered|Worst seed|Best seed|Middle ms longer|Most ms longer|Told as unknown|Repeated that "
+          "must not be|"
           "Told as not run that were|Beyond what is recorded",
           1);
     for (size_t i = 0; i < s->faults; i++) {
@@ -158,6 +159,7 @@ static void faults(const struct score *s, struct dynbuf *b)
         words(b, report_share(f->recovered_each.most, 1000, room));
         numbered(b, f->added_ms.middle);
         numbered(b, f->added_ms.most);
+        numbered(b, f->unknown);
         numbered(b, f->repeated);
         numbered(b, f->hidden);
         numbered(b, f->other_way);

@@ -84,8 +84,11 @@ static void fault(const struct score_fault *f, struct dynbuf *b)
     thousandths(b, e->most);
     (void)dynbuf_addf(b, "; %llu to %llu ms longer, middle %llu ms\n", (ull)ms->least, (ull)ms->most,
                       (ull)ms->middle);
-    (void)dynbuf_addf(b, "          calls repeated that must not be: %llu; told as not run that were: %llu\n",
-                      (ull)f->repeated, (ull)f->hidden);
+    (void)dynbuf_addf(
+        b,
+        "          calls told as unknown: %llu; repeated that must not be: %llu; told as not run that were: "
+        "%llu\n",
+        (ull)f->unknown, (ull)f->repeated, (ull)f->hidden);
     if (f->placed < f->tried || f->other_way > 0)
         (void)dynbuf_addf(b, "          had no place: %llu; went beyond what is recorded: %llu\n",
                           (ull)(f->tried - f->placed), (ull)f->other_way);

@@ -109,6 +109,8 @@ static void inject(const struct score *s, size_t i, struct score_fault *f, uint6
     of->placed++;
     f->repeated += r.repeated;
     f->hidden += r.hidden;
+    f->unknown +=
+        r.ends[CALL_UNKNOWN] > plain->ends[CALL_UNKNOWN] ? r.ends[CALL_UNKNOWN] - plain->ends[CALL_UNKNOWN] : 0;
     f->other_way += r.state != AGAIN_ENDED;
     if (!well)
         return;

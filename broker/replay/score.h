@@ -22,6 +22,7 @@ struct score_model {
 struct score_fault {
     enum replay_fault fault;
     uint64_t tried, placed, recovered, repeated, hidden, other_way; /* other_way: beyond what was recorded */
+    uint64_t unknown; /* calls of which the model is told that nobody knows what came of them, beyond those before */
     struct score_spread recovered_each; /* over the seeds, in thousandths of what was placed */
     struct score_spread added_ms;       /* over all that recovered: how much longer it took */
 };

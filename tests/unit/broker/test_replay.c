@@ -1,5 +1,8 @@
 /* Recorded runs, gone through again. */
+#include <stdlib.h>
+
 #include "broker/replay/report.h"
+#include "common/file.h"
 #include "tests/kit.h"
 #include "tests/unit/broker/recorder.h"
 
@@ -187,6 +190,16 @@ static void report(struct dynbuf out[3])
         assert_true(dynbuf_ok(&out[i]));
 }
 
+static void write_anew(const char *folder, const char *name, struct span s)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(s.p, 1, s.n, f), s.n);
+    assert_int_equal(fclose(f), 0);
+}
+
 static void the_same_set_gives_the_same_bytes(void **state)
 {
     struct dynbuf a[3], b[3];
@@ -201,6 +214,49 @@ static void the_same_set_gives_the_same_bytes(void **state)
         dynbuf_free(&a[i]);
         dynbuf_free(&b[i]);
     }
+}
+
+/* --- as it was written down once ------------------------------------------------------------------------ */
+
+enum { GOLDEN_RUNS = 32 };
+
+static void golden(const char *name, struct dynbuf *out)
+{
+    char path[512];
+    const char *top = getenv("srcdir");
+    (void)snprintf(path, sizeof(path), "%s/tests/unit/broker/golden/%s", top != NULL ? top : ".", name);
+    dynbuf_init(out, 64 << 20);
+    if (file_read(path, out) != 0)
+        fail_msg("%s cannot be read", path);
+}
+
+/* Runs that an earlier version recorded, and what it said of them: who changes what the loop does sees it here. Where
+ * that was meant, BROKER_GOLDEN=DIR writes them anew. */
+static void runs_of_earlier_are_as_they_were(void **state)
+{
+    const char *anew = getenv("BROKER_GOLDEN");
+    struct dynbuf said[3], was;
+    golden("runs.set", &was);
+    dynbuf_reset(&text);
+    if (anew == NULL) {
+        assert_int_equal(dynbuf_add(&text, dynbuf_span(&was)), 0);
+    } else {
+        assert_int_equal(dynbuf_add(&text, SPAN(SET_HEAD "\n")), 0);
+        for (uint64_t seed = 1; seed <= GOLDEN_RUNS; seed++)
+            (void)recorder_run(&text, seed, seed % 4 == 0);
+    }
+    dynbuf_free(&was);
+    report(said);
+    if (anew != NULL) {
+        write_anew(anew, "runs.set", dynbuf_span(&text));
+        write_anew(anew, "report.txt", dynbuf_span(&said[0]));
+    }
+    golden("report.txt", &was);
+    if (!span_eq(dynbuf_span(&was), dynbuf_span(&said[0])))
+        fail_msg("the report is another one than it was:\n%.*s", SPAN_FMT(dynbuf_span(&said[0])));
+    dynbuf_free(&was);
+    for (int i = 0; i < 3; i++)
+        dynbuf_free(&said[i]);
 }
 
 static void no_fault_repeats_or_hides_a_call(void **state)
@@ -278,7 +334,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(what_was_recorded_is_what_comes),   T(workers_that_were_lost_left_no_difference),
         T(times_and_calls_are_counted),       T(what_the_machine_does_otherwise_is_told),
-        T(the_same_set_gives_the_same_bytes), T(no_fault_repeats_or_hides_a_call),
-        T(a_page_is_of_words_alone),          T(what_is_no_set_is_refused)};
+        T(the_same_set_gives_the_same_bytes), T(runs_of_earlier_are_as_they_were),
+        T(no_fault_repeats_or_hides_a_call),  T(a_page_is_of_words_alone),
+        T(what_is_no_set_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
