@@ -268,6 +268,11 @@ static const struct cli_option chat_options[] = {
 static const struct cli_option replay_export_options[] = {
     {.name = "tenant", .arg = "NAME", .help = "whose they are; default"}, {.name = NULL}};
 static const struct cli_option replay_run_options[] = {
+    {.name = "mode",
+     .arg = "MODE",
+     .help = "strict; or tools-recorded: the broker asks the models once more, and tools give what they gave then",
+     .choices = "strict tools-recorded"},
+    {.name = "tenant", .arg = "NAME", .help = "with tools-recorded: whose they are; default"},
     {.name = "fault",
      .arg = "KIND",
      .help = "once more with this put in, in each run that completes without",
@@ -486,7 +491,7 @@ const struct cli_verb cli_verbs[] = {
      replay_export, NULL},
     {"replay run", "SET", "go through recorded turns once more, as strictly as they were, and score them",
      "countersign replay run nightly.set --fault worker --seeds 20 --format html > report.html", replay_run_options,
-     TAKES_JSON, replay_run, NULL},
+     TAKES_BOTH, replay_run, NULL},
     {"key create", "NAME",
      "a key for a platform that starts sandboxes by E2B's API (`e2b` of the configuration), or for the broker",
      "countersign key create builder --tenant acme", key_create_options, TAKES_BOTH, key_create, NULL},

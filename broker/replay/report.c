@@ -4,6 +4,26 @@
 
 #include "common/text/visible.h"
 
+const char *report_mode(const struct score *s)
+{
+    return s->then == NULL ? "strict" : "tools-recorded";
+}
+
+const char *report_words(const struct score *s)
+{
+    return s->then == NULL
+               ? "strict: what models answered, what tools gave and how long both took is as it was recorded."
+               : "with recorded tools: models are asked now, and calls give at once what the same calls gave then.";
+}
+
+uint64_t report_same_ends(const struct score *s)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; s->then != NULL && i < s->set->n && i < s->then->set->n; i++)
+        n += s->set->run[i].end == s->then->set->run[i].end;
+    return n;
+}
+
 struct span report_end(const struct again *r, char room[96])
 {
     static const char *const states[AGAIN_STATES] = {[AGAIN_NOT] = "not gone through",

@@ -14,6 +14,11 @@ void report_text(const struct score *s, struct dynbuf *out);
 void report_json(const struct score *s, struct dynbuf *out);
 void report_page(const struct score *s, struct dynbuf *out);
 
+/* Which mode it is, in a word and in words. */
+const char *report_mode(const struct score *s);
+const char *report_words(const struct score *s);
+/* Of runs that were asked once more, how many end as they did. */
+uint64_t report_same_ends(const struct score *s);
 /* What the three share: "completed", "as recorded: set-aside", "not gone through" ... of one run. */
 struct span report_end(const struct again *r, char room[96]);
 /* n of `of` as "66.7 %", rounded down; "-": of none. */

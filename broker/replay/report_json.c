@@ -31,14 +31,20 @@ static void put_part(struct jsonw *w, const struct score_part *p)
     jsonw_kv_u64(w, "cost_micro", p->cost_micro);
 }
 
-static void put_run(struct jsonw *w, const struct set_run *of, const struct again *r)
+static void put_run(struct jsonw *w, const struct score *s, size_t i)
 {
+    const struct set_run *of = &s->set->run[i], *then = s->then != NULL ? &s->then->set->run[i] : NULL;
+    const struct again *r = &s->run[i];
     char room[96];
     const struct again_difference *d = &r->differs;
     jsonw_object(w);
     put_id(w, "turn", &of->turn);
     put_id(w, "conversation", &of->conversation);
     jsonw_kv(w, "end", report_end(r, room));
+    if (then != NULL) {
+        put_id(w, "of_turn", &then->turn);
+        jsonw_kv(w, "then_end", span_str(turn_end_name(then->end)));
+    }
     jsonw_kv(w, "recorded_end", span_str(turn_end_name(of->end)));
     jsonw_kv(w, "model", score_model_of(of));
     jsonw_kv_u64(w, "ms", r->ms);
@@ -50,8 +56,8 @@ static void put_run(struct jsonw *w, const struct set_run *of, const struct agai
     jsonw_kv_u64(w, "tokens", r->used.tokens);
     jsonw_kv_u64(w, "cost_micro", r->used.cost_micro);
     jsonw_kv_object(w, "calls");
-    for (unsigned i = CALL_DONE; i < CALL_ENDS; i++)
-        jsonw_kv_u64(w, call_end_name(i), r->ends[i]);
+    for (unsigned k = CALL_DONE; k < CALL_ENDS; k++)
+        jsonw_kv_u64(w, call_end_name(k), r->ends[k]);
     jsonw_end_object(w);
     if (d->is) {
         jsonw_kv_object(w, "difference");
@@ -86,12 +92,18 @@ void report_json(const struct score *s, struct dynbuf *out)
     struct jsonw w;
     jsonw_begin(&w, out);
     jsonw_object(&w);
-    jsonw_kv(&w, "mode", SPAN("strict"));
+    jsonw_kv(&w, "mode", span_str(report_mode(s)));
     jsonw_kv_u64(&w, "differ", s->differ);
     jsonw_kv_u64(&w, "left_out", s->left_out);
     jsonw_kv_object(&w, "all");
     put_part(&w, &s->all);
     jsonw_end_object(&w);
+    if (s->then != NULL) {
+        jsonw_kv_u64(&w, "same_ends", report_same_ends(s));
+        jsonw_kv_object(&w, "then");
+        put_part(&w, &s->then->all);
+        jsonw_end_object(&w);
+    }
     jsonw_kv_array(&w, "models");
     for (size_t i = 0; i < s->models; i++) {
         jsonw_object(&w);
@@ -107,7 +119,7 @@ void report_json(const struct score *s, struct dynbuf *out)
     jsonw_end_array(&w);
     jsonw_kv_array(&w, "runs");
     for (size_t i = 0; i < s->set->n; i++)
-        put_run(&w, &s->set->run[i], &s->run[i]);
+        put_run(&w, s, i);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
     (void)dynbuf_add(out, SPAN("\n"));

@@ -78,9 +78,12 @@ static void id_cell(struct dynbuf *b, const struct id *id)
 
 static void differences(const struct score *s, struct dynbuf *b)
 {
-    if (s->differ == 0)
+    if (s->then != NULL)
+        (void)dynbuf_addf(b, "<p>%llu of %llu runs end as they did then.</p>\n", (ull)report_same_ends(s),
+                          (ull)s->set->n);
+    if (s->differ == 0 && s->then == NULL)
         (void)dynbuf_addf(b, "<p>No run is otherwise than it was recorded.</p>\n");
-    else
+    if (s->differ > 0)
         (void)dynbuf_addf(b, "<p class=\"no\">%llu of %llu runs are otherwise than they were recorded.</p>\n",
                           (ull)s->differ, (ull)s->all.runs);
     if (s->left_out > 0)
@@ -134,6 +137,8 @@ static void parts(const struct score *s, struct dynbuf *b)
         "Tokens|Millionths|Millionths for each that completed",
         1);
     part(b, SPAN("all"), &s->all);
+    if (s->then != NULL)
+        part(b, SPAN("all, as they were recorded"), &s->then->all);
     for (size_t i = 0; i < s->models; i++)
         part(b, s->model[i].name, &s->model[i].part);
     table_end(b);
@@ -195,11 +200,7 @@ static void runs(const struct score *s, struct dynbuf *b)
 void report_page(const struct score *s, struct dynbuf *b)
 {
     (void)dynbuf_add(b, SPAN(HEAD));
-    (void)dynbuf_addf(
-        b,
-        "<p>%llu recorded runs, strict: what models answered, what tools gave and how long both took is "
-        "as it was recorded.</p>\n",
-        (ull)s->set->n);
+    (void)dynbuf_addf(b, "<p>%llu recorded runs, %s</p>\n", (ull)s->set->n, report_words(s));
     differences(s, b);
     parts(s, b);
     faults(s, b);

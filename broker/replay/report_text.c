@@ -12,6 +12,10 @@ static void id_cell(struct dynbuf *b, const struct id *id)
 
 static void differences(const struct score *s, struct dynbuf *b)
 {
+    if (s->then != NULL)
+        (void)dynbuf_addf(b, "%llu of %llu runs end as they did then.\n", (ull)report_same_ends(s), (ull)s->set->n);
+    if (s->then != NULL && s->differ == 0)
+        return;
     if (s->differ == 0) {
         (void)dynbuf_addf(b, "No run is otherwise than it was recorded.\n");
         return;
@@ -96,17 +100,17 @@ static void fault(const struct score_fault *f, struct dynbuf *b)
 
 void report_text(const struct score *s, struct dynbuf *b)
 {
-    (void)dynbuf_addf(
-        b,
-        "Replay of %llu recorded runs, strict: what models answered, what tools gave and how long both\n"
-        "took is as it was recorded.\n\n",
-        (ull)s->set->n);
+    (void)dynbuf_addf(b, "Replay of %llu recorded runs, %s\n\n", (ull)s->set->n, report_words(s));
     differences(s, b);
     if (s->left_out > 0)
         (void)dynbuf_addf(b, "%llu runs were not gone through: not all of them is recorded.\n", (ull)s->left_out);
     runs(s, b);
     (void)dynbuf_addf(b, "\nAll runs\n");
     part(&s->all, b);
+    if (s->then != NULL) {
+        (void)dynbuf_addf(b, "\nThe same runs, as they were recorded\n");
+        part(&s->then->all, b);
+    }
     for (size_t i = 0; i < s->models; i++) {
         (void)dynbuf_addf(b, "\nModel ");
         visible_text(b, s->model[i].name, false);

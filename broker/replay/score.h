@@ -27,6 +27,7 @@ struct score_fault {
     struct score_spread added_ms;       /* over all that recovered: how much longer it took */
 };
 struct score {
+    const struct score *then; /* what runs are that were asked once more now, as they were recorded; NULL: strict */
     const struct replay_set *set;
     struct again *run; /* of each run of the set */
     struct score_part all;

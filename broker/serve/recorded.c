@@ -2,8 +2,7 @@
 #include "broker/replay/set.h"
 #include "broker/serve/serve.h"
 
-/* A key sees its own tenant; the operator of this machine says which. */
-static struct span tenant_of(const struct call *x)
+struct span call_whose(const struct call *x)
 {
     struct span asked;
     return x->own && call_query(x, SPAN("tenant"), &asked) ? asked : call_tenant(x);
@@ -15,7 +14,7 @@ void recorded_turn(struct call *x)
     struct id id;
     if (!talk_id(x, &id))
         return;
-    enum bstore_result got = bstore_recorded(x->serve->store, tenant_of(x), &id, &x->arena, &r);
+    enum bstore_result got = bstore_recorded(x->serve->store, call_whose(x), &id, &x->arena, &r);
     if (got != BS_OK) {
         talk_unable(x, got);
         return;
@@ -49,7 +48,7 @@ void recorded_turns(struct call *x)
         reply_no(x, 400, "`after` is the number of a turn");
         return;
     }
-    enum bstore_result got = bstore_turns(x->serve->store, tenant_of(x), &id, after, &x->arena, &all);
+    enum bstore_result got = bstore_turns(x->serve->store, call_whose(x), &id, after, &x->arena, &all);
     if (got != BS_OK) {
         talk_unable(x, got);
         return;

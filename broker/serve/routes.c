@@ -13,6 +13,7 @@ static const struct route {
     {"GET", "/conversations/*/history", MAY_READ, talk_history},
     {"POST", "/conversations/*/fork", MAY_CHAT, talk_fork},
     {"GET", "/turns/*/recording", MAY_READ, recorded_turn},
+    {"POST", "/turns/*/replay", MAY_CHAT, talk_replay},
     {"GET", "/conversations/*/turns", MAY_READ, recorded_turns},
 };
 

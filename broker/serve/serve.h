@@ -109,7 +109,10 @@ bool talk_id(struct call *x, struct id *id);
 void talk_put_id(struct jsonw *w, const char *key, const struct id *id);
 
 call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, stream_open;
-call_fn recorded_turn, recorded_turns;
+call_fn recorded_turn, recorded_turns, talk_replay;
+
+/* --- recorded.c --- whose it is: a key sees its own tenant; the operator of this machine says which. */
+struct span call_whose(const struct call *x);
 /* More of what happened, as much as is read. */
 void stream_more(struct call *x);
 void stream_heart(struct call *x);

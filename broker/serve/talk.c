@@ -153,7 +153,7 @@ void talk_turn(struct call *x)
     struct id id;
     if (!talk_id(x, &id))
         return;
-    enum bstore_result r = bstore_turn(x->serve->store, call_tenant(x), &id, &x->arena, &row);
+    enum bstore_result r = bstore_turn(x->serve->store, call_whose(x), &id, &x->arena, &row);
     if (r != BS_OK) {
         talk_unable(x, r);
         return;
@@ -174,6 +174,22 @@ void talk_turn(struct call *x)
     jsonw_kv_u64(&w, "cost_micro", row.used.cost_micro);
     jsonw_end_object(&w);
     call_answer(x);
+}
+
+/* Asked once more, with the results that its calls had. */
+void talk_replay(struct call *x)
+{
+    struct bstore_chatted out;
+    struct id id;
+    if (!talk_id(x, &id))
+        return;
+    enum bstore_result r = bstore_replay(x->serve->store, call_whose(x), &id, &out);
+    if (r == BS_OK)
+        accepted(x, &out);
+    else if (r == BS_CONFLICT)
+        reply_no(x, 409, "this turn has not ended, was cancelled before it began, or is a replay itself");
+    else
+        talk_unable(x, r);
 }
 
 void talk_cancel(struct call *x)

@@ -74,6 +74,7 @@ struct bstore_turn {
     bool cancelled;
     struct budget budget;
     struct used used;
+    bool replays;     /* its calls give what those of an earlier turn gave: bstore_replayed */
     uint64_t settled; /* the number of the last settled step; 0: none */
     struct bstore_checkpoint checkpoint;
     uint64_t open; /* the number of a step that is not settled; 0: none */
@@ -131,6 +132,11 @@ struct bstore_recorded {
     bool cut; /* there was more of it than is kept */
     struct span *part;
     size_t n;
+};
+/* What a call gave then; CALL_OPEN: there was none like it. */
+struct bstore_replayed {
+    enum call_end end;
+    struct span result;
 };
 struct bstore_turn_of {
     uint64_t nth; /* in its conversation */

@@ -116,6 +116,12 @@ BSTORE_CALL bstore_fork(struct bstore *s, struct span tenant, const struct id *c
 BSTORE_CALL bstore_record(struct bstore *s, const struct claim *c, struct span lines);
 BSTORE_CALL bstore_recorded(struct bstore *s, struct span tenant, const struct id *turn, struct arena *a,
                             struct bstore_recorded *out);
+/* A turn that has ended is asked once more: in a new conversation that begins as its own did, by a turn of which
+ * calls give what they gave then, and nothing is run. BS_CONFLICT: it has not ended, or is a replay itself. */
+BSTORE_CALL bstore_replay(struct bstore *s, struct span tenant, const struct id *turn, struct bstore_chatted *out);
+/* Of a call of such a turn, which is written down already. The n-th of those alike is the n-th of those then. */
+BSTORE_CALL bstore_replayed(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
+                            const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
 /* The turns of a conversation, in their order, from the one after the nth. */
 BSTORE_CALL bstore_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                          struct arena *a, struct bstore_turns *out);

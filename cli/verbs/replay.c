@@ -3,34 +3,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "broker/replay/report.h"
-#include "cli/verb.h"
+#include "cli/verbs/replay.h"
 #include "common/file.h"
 
 enum { PATH_ROOM = 256, SET_ROOM = SET_BYTES_MAX, SEEDS_USUAL = 5 };
 
 /* --- export ---------------------------------------------------------------------------------- */
 
-struct exporting {
-    char sock[PATH_MAX];
-    const char *tenant;
-    struct dynbuf set;
-    uint64_t runs, left_out;
-};
-
-static int ask(const struct exporting *x, const char *what, const char *id, const char *which, uint64_t after,
-               unsigned *status, struct dynbuf *answer)
+int replay_call(const struct replaying *x, const char *method, const char *what, const char *id, const char *which,
+                uint64_t after, unsigned *status, struct dynbuf *answer)
 {
     char path[PATH_ROOM];
     struct err e;
 
     (void)snprintf(path, sizeof(path), "/%s/%s/%s?after=%llu&tenant=%s", what, id, which, (unsigned long long)after,
                    x->tenant);
-    return api_call(x->sock, "GET", path, SPAN_NONE, status, answer, &e) == 0 ? CLI_OK
-                                                                              : verb_fail(CLI_RUNTIME, "%s", e.text);
+    return api_call(x->sock, method, path, SPAN_NONE, status, answer, &e) == 0 ? CLI_OK
+                                                                               : verb_fail(CLI_RUNTIME, "%s", e.text);
 }
 
-static int refused(unsigned status, const struct dynbuf *answer)
+int replay_refused(unsigned status, const struct dynbuf *answer)
 {
     struct err e;
 
@@ -38,11 +30,10 @@ static int refused(unsigned status, const struct dynbuf *answer)
     return verb_fail(CLI_RUNTIME, "%s", e.text);
 }
 
-/* status 404: there is no such turn, and nothing was said. */
-static int add_turn(struct exporting *x, const char *id, unsigned *status)
+int replay_add(struct replaying *x, const char *id, unsigned *status)
 {
     struct dynbuf answer;
-    int rc = ask(x, "turns", id, "recording", 0, status, &answer);
+    int rc = replay_call(x, "GET", "turns", id, "recording", 0, status, &answer);
 
     if (rc == CLI_OK && *status == 200) {
         (void)dynbuf_add(&x->set, dynbuf_span(&answer));
@@ -50,14 +41,14 @@ static int add_turn(struct exporting *x, const char *id, unsigned *status)
         if (!dynbuf_ok(&x->set))
             rc = verb_fail(CLI_RUNTIME, "a set has at most %d bytes: export fewer runs", SET_BYTES_MAX);
     } else if (rc == CLI_OK && *status != 404) {
-        rc = refused(*status, &answer);
+        rc = replay_refused(*status, &answer);
     }
     dynbuf_free(&answer);
     return rc;
 }
 
 /* A page of a conversation's turns; *after: the last. */
-static int add_page(struct exporting *x, const struct json *page, uint64_t *after)
+static int add_page(struct replaying *x, const struct json *page, uint64_t *after)
 {
     const struct json *list = json_get(page, SPAN("turns"));
     int rc = list ? CLI_OK : verb_fail(CLI_RUNTIME, "the broker's answer is not understood");
@@ -69,14 +60,14 @@ static int add_page(struct exporting *x, const struct json *page, uint64_t *afte
         (void)snprintf(id, sizeof(id), "%.*s", SPAN_FMT(span_first(member_text(t, "turn_id"), ID_TEXT)));
         *after = member_u64(t, "nth");
         if (recorded && recorded->truth && member_text(t, "end").n > 0)
-            rc = add_turn(x, id, &status);
+            rc = replay_add(x, id, &status);
         else
             x->left_out++;
     }
     return rc;
 }
 
-static int add_conversation(struct exporting *x, const char *id)
+static int add_conversation(struct replaying *x, const char *id)
 {
     uint64_t after = 0;
     bool more = true;
@@ -87,10 +78,10 @@ static int add_conversation(struct exporting *x, const char *id)
         struct arena a;
         unsigned status = 0;
         arena_init(&a, 4 * API_ANSWER_MAX);
-        rc = ask(x, "conversations", id, "turns", after, &status, &answer);
+        rc = replay_call(x, "GET", "conversations", id, "turns", after, &status, &answer);
         const struct json *page = rc == CLI_OK && status == 200 ? json_parse(dynbuf_span(&answer), &a) : NULL;
         if (rc == CLI_OK && status != 200)
-            rc = refused(status, &answer);
+            rc = replay_refused(status, &answer);
         else if (rc == CLI_OK)
             rc = add_page(x, page, &after);
         more = json_get(page, SPAN("more")) && json_get(page, SPAN("more"))->truth;
@@ -100,10 +91,12 @@ static int add_conversation(struct exporting *x, const char *id)
     return rc;
 }
 
-static int begin(struct exporting *x, const struct cli_call *c)
+int replay_begin(struct replaying *x, const struct cli_call *c)
 {
     struct err e;
 
+    dynbuf_init(&x->set, SET_ROOM);
+    (void)dynbuf_add(&x->set, SPAN(SET_HEAD "\n"));
     x->tenant = cli_value(c, "tenant") ? cli_value(c, "tenant") : "default";
     if (!span_is_of(span_str(x->tenant), SPAN("-._")) || strlen(x->tenant) > PATH_ROOM / 2)
         return verb_fail(CLI_USAGE, "that is no name of a tenant");
@@ -120,19 +113,17 @@ static int begin(struct exporting *x, const struct cli_call *c)
 
 int replay_export(const struct cli_call *c)
 {
-    static struct exporting x;
+    static struct replaying x;
     struct id id;
-    int rc = c->nwords ? begin(&x, c) : cli_complain(c->verb, "no turn or conversation is named");
+    int rc = c->nwords ? replay_begin(&x, c) : cli_complain(c->verb, "no turn or conversation is named");
 
-    dynbuf_init(&x.set, SET_ROOM);
-    (void)dynbuf_add(&x.set, SPAN(SET_HEAD "\n"));
     for (size_t i = 0; i < c->nwords && rc == CLI_OK; i++) {
         unsigned status = 0;
         if (id_parse(span_str(c->word[i]), &id) != 0)
             rc = verb_fail(CLI_USAGE, "`%s` is no id of a turn or a conversation: `countersign chat --list` has some",
                            c->word[i]);
         if (rc == CLI_OK)
-            rc = add_turn(&x, c->word[i], &status);
+            rc = replay_add(&x, c->word[i], &status);
         if (rc == CLI_OK && status == 404)
             rc = add_conversation(&x, c->word[i]);
     }
@@ -205,9 +196,45 @@ static int read_set(const char *path, struct dynbuf *text, struct arena *a, stru
     return set_read(dynbuf_span(text), a, set, &e) == 0 ? CLI_OK : verb_fail(CLI_INVALID, "%s: %s", path, e.text);
 }
 
-int replay_run(const struct cli_call *c)
+/* As strictly as it was. */
+static int run_strict(const struct cli_call *c, const struct replay_set *set, const struct asked *q, struct arena *a)
 {
     static struct score score;
+    int rc = score_set(set, q->fault, q->faults, q->seeds, a, &score) == 0 ? print(c, &score)
+                                                                           : verb_fail(CLI_RUNTIME, "out of memory");
+
+    if (rc == CLI_OK && score.differ > 0)
+        rc = verb_fail(CLI_RUNTIME, "%llu of the runs are otherwise than they were recorded",
+                       (unsigned long long)score.differ);
+    return rc;
+}
+
+/* Its models are asked once more. */
+static int run_asked(const struct cli_call *c, struct replay_set *set, struct arena *a)
+{
+    static struct score then, now;
+    static struct replaying x;
+    struct replay_set made;
+    struct err e;
+    int rc = replay_begin(&x, c);
+
+    if (rc == CLI_OK)
+        rc = replay_ask(&x, set);
+    if (rc == CLI_OK && set_read(dynbuf_span(&x.set), a, &made, &e) != 0)
+        rc = verb_fail(CLI_RUNTIME, "what the broker recorded is not understood: %s", e.text);
+    if (rc == CLI_OK && (score_set(set, NULL, 0, 0, a, &then) != 0 || score_set(&made, NULL, 0, 0, a, &now) != 0))
+        rc = verb_fail(CLI_RUNTIME, "out of memory");
+    now.then = &then;
+    if (rc == CLI_OK)
+        rc = print(c, &now);
+    dynbuf_free(&x.set);
+    return rc;
+}
+
+int replay_run(const struct cli_call *c)
+{
+    const char *mode = cli_value(c, "mode");
+    bool strict = mode == NULL || strcmp(mode, "strict") == 0;
     struct asked q;
     struct replay_set set;
     struct dynbuf text;
@@ -216,15 +243,14 @@ int replay_run(const struct cli_call *c)
 
     dynbuf_init(&text, SET_ROOM);
     arena_init(&a, SET_ARENA_MAX);
+    if (rc == CLI_OK && !strict && q.faults > 0)
+        rc = verb_fail(CLI_USAGE, "faults are put into strict replays alone");
+    if (rc == CLI_OK && strict && cli_value(c, "tenant"))
+        rc = verb_fail(CLI_USAGE, "--tenant is of no use in a strict replay: a set says all that it needs");
     if (rc == CLI_OK)
         rc = read_set(c->word[0], &text, &a, &set);
-    if (rc == CLI_OK && score_set(&set, q.fault, q.faults, q.seeds, &a, &score) != 0)
-        rc = verb_fail(CLI_RUNTIME, "out of memory");
     if (rc == CLI_OK)
-        rc = print(c, &score);
-    if (rc == CLI_OK && score.differ > 0)
-        rc = verb_fail(CLI_RUNTIME, "%llu of the runs are otherwise than they were recorded",
-                       (unsigned long long)score.differ);
+        rc = strict ? run_strict(c, &set, &q, &a) : run_asked(c, &set, &a);
     arena_free(&a);
     dynbuf_free(&text);
     return rc;

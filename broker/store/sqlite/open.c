@@ -69,6 +69,8 @@ static const struct bstore_ops ops = {
     .record = lite_record,
     .recorded = lite_recorded,
     .turns = lite_turns,
+    .replay = lite_replay,
+    .replayed = lite_replayed,
     .pulse = lite_pulse,
     .sweep = lite_sweep,
 };

@@ -122,6 +122,7 @@ def ten_recorded_runs_give_the_same_report_to_the_byte(lab):
     page = Page(again.run(recorded, "--format", "html").decode())
     assert page.ways == [] and not page.tags & {"script", "img", "link", "iframe", "form", "object"}, (page.tags, page.ways)
     what_is_otherwise_is_told(again, recorded)
+    models_are_asked_once_more(broker, again, turns)
     whose_they_are(broker, turns, recorded)
 
 
@@ -138,6 +139,36 @@ def what_is_otherwise_is_told(again, recorded):
         assert again.run(wrong, rc=3) == b""
 
 
+def models_are_asked_once_more(broker, again, turns):
+    """A model hears of each call what it heard of it then; no sandbox is started, and what was not called then has no result."""
+    asked = [turns[i][0] for i in (0, 1, 4, 8, 9)]  # of these one was cancelled
+    recorded = broker.gw.cli("replay", "export", *asked, rc=0).out
+    before, boxes = len(broker.model.asked), {b["name"] for b in broker.gw.cli_json("sandbox", "started")["started"]}
+    broker.model.script([
+        call("write_file", path=SAID[1], content=SAID[3]), text("written"),
+        call("run_command", command="echo no; exit 3"), call("run_command", command="echo no; exit 3"), text("so be it"),
+        call("list_files", call("list_files", path="."), path="."), text("both"),
+        call("read_file", path="another way"), text("I give up")])
+    path = broker.lab.dir / "asked"
+    path.write_bytes(recorded)
+    done = broker.gw.cli("replay", "run", str(path), "--mode", "tools-recorded", "--json", rc=0)
+    assert b"1 runs were left out" in done.err, done.err
+    report = json.loads(done.out)
+    assert report["mode"] == "tools-recorded" and report["same_ends"] == 4 and report["all"]["completed"] == 4, report
+    assert [r["of_turn"] for r in report["runs"]] == [t for t in asked if t != turns[8][0]], report
+    assert [(r["calls"]["done"], r["calls"]["error"]) for r in report["runs"]] == [(1, 0), (0, 2), (2, 0), (0, 1)], report
+    assert report["then"]["calls"] == 5 and report["all"]["calls"] == 6, report
+    told = [json.dumps(a["body"]["messages"][-1]) for a in broker.model.asked[before:]]
+    assert SAID[0] in told[0] and len(told) == 9, told
+    assert "exit status 3" in told[3] and told[3].count("This call failed") == 1 and "Nothing was run" in told[4], told
+    assert "Nothing was run" in told[8], told
+    assert {b["name"] for b in broker.gw.cli_json("sandbox", "started")["started"]} == boxes
+    assert b"with recorded tools" in broker.gw.cli("replay", "run", str(path), "--mode", "tools-recorded", rc=0).out
+    for words in (["--fault", "model"], ["--tenant", "acme"]):
+        mode = ["--mode", "tools-recorded"] if words[0] == "--fault" else []
+        assert again.run(recorded, *mode, *words, rc=2) == b""
+
+
 def whose_they_are(broker, turns, recorded):
     """A key sees its own tenant's; the operator says whose; what has not ended, or is no turn, is no run."""
     turn, conversation = turns[0][0], broker.ask("GET", "/turns/" + turns[0][0])[1]["conversation_id"]
@@ -147,6 +178,8 @@ def whose_they_are(broker, turns, recorded):
         for tenant in ("", "?tenant=default"):
             assert broker.ask("GET", path + tenant, key=other)[0] == 404, path
         assert broker.ask("GET", path, key="csb_" + "0" * 40)[0] == 401, path
+    assert broker.ask("POST", f"/turns/{turn}/replay", {}, key=other)[0] == 404
+    assert broker.ask("POST", f"/turns/{turn}/replay", {}, key=reads)[0] == 403
     listed = broker.ask("GET", f"/conversations/{conversation}/turns", key=reads)[1]["turns"]
     assert [(t["turn_id"], t["end"], t["recorded"]) for t in listed] == [(*t, True) for t in turns[:2]], listed
     both = broker.gw.cli("replay", "export", conversation, rc=0).out
