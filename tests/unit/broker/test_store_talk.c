@@ -221,6 +221,46 @@ static void what_a_turn_heard_is_its_tenants_and_goes_with_its_steps(void **stat
     assert_int_equal(bstore_turns(fix, SPAN("other"), &t.conversation, 0, &fix_arena, &all), BS_NONE);
 }
 
+static void a_turn_is_asked_once_more_with_what_its_calls_gave(void **state)
+{
+    const struct bstore_call call = {SPAN("shell"), SPAN("{\"command\":\"make\"}"), CALL_READ},
+                             other = {SPAN("shell"), SPAN("{}"), CALL_READ};
+    struct bstore_chatted t = fix_chat("acme", NULL), again;
+    struct bstore_replayed r;
+    struct bstore_messages m;
+    struct claim c = fix_claim(1);
+    assert_int_equal(bstore_replay(fix, SPAN("acme"), &t.turn, &again), BS_CONFLICT); /* it has not ended */
+    fix_plan(&c, 1, CALL_READ);
+    fix_ok(fix_call(&c, 1, "made"));
+    fix_ok(fix_settle(&c, 1, ""));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    t = fix_chat("acme", &t.conversation);
+    c = fix_claim(1);
+    assert_false(fix_load(&c).replays);
+    fix_plan(&c, 1, CALL_READ);
+    fix_ok(fix_call(&c, 1, "made again"));
+    fix_ok(fix_settle(&c, 1, ""));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    assert_int_equal(bstore_replay(fix, SPAN("other"), &t.turn, &again), BS_NONE);
+    fix_ok(bstore_replay(fix, SPAN("acme"), &t.turn, &again));
+    assert_false(id_eq(&again.conversation, &t.conversation));
+    fix_ok(bstore_messages(fix, SPAN("acme"), &again.conversation, 0, &fix_arena, &m));
+    assert_int_equal(m.n, 3); /* what stood before its own, and none of what came of it */
+    c = fix_claim(1);
+    assert_true(id_eq(&c.turn, &again.turn) && fix_load(&c).replays);
+    fix_plan(&c, 1, CALL_READ);
+    fix_ok(bstore_replayed(fix, &c, 1, 0, &call, &fix_arena, &r));
+    assert_true(r.end == CALL_DONE && span_eq(r.result, SPAN("made again")));
+    fix_ok(bstore_replayed(fix, &c, 1, 0, &other, &fix_arena, &r)); /* it was not called so then */
+    assert_int_equal(r.end, CALL_OPEN);
+    fix_ok(bstore_replayed(fix, &c, 2, 0, &call, &fix_arena, &r)); /* nor twice */
+    assert_int_equal(r.end, CALL_OPEN);
+    fix_ok(fix_call(&c, 1, "made again"));
+    fix_ok(fix_settle(&c, 1, ""));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    assert_int_equal(bstore_replay(fix, SPAN("acme"), &again.turn, &t), BS_CONFLICT); /* of a replay there is none */
+}
+
 static struct id record_much(const char *tenant, size_t bytes)
 {
     static char big[BSTORE_PART_MAX];
@@ -277,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_somebody_else_writes_is_hinted_at, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(what_a_turn_heard_is_its_tenants_and_goes_with_its_steps, fix_setup,
                                         fix_teardown),
+        cmocka_unit_test_setup_teardown(a_turn_is_asked_once_more_with_what_its_calls_gave, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(a_recording_over_its_bound_says_so_and_its_turn_goes_on, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_tenants_recordings_cost_its_own_oldest_alone, fix_setup, fix_teardown),

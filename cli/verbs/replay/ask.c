@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/verbs/replay.h"
+#include "cli/verbs/replay/replay.h"
 
 enum { PATH_ROOM = 256 };
 

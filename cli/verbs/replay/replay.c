@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/verbs/replay.h"
+#include "cli/verbs/replay/replay.h"
 #include "common/file.h"
 
 enum { PATH_ROOM = 256, SET_ROOM = SET_BYTES_MAX, SEEDS_USUAL = 5 };

@@ -1,7 +1,7 @@
 /* What the files of `countersign replay` share: the broker of this machine,
  * asked as its operator. */
-#ifndef CLI_VERBS_REPLAY_H
-#define CLI_VERBS_REPLAY_H
+#ifndef CLI_VERBS_REPLAY_REPLAY_H
+#define CLI_VERBS_REPLAY_REPLAY_H
 
 #include "broker/replay/report.h"
 #include "cli/verb.h"
