@@ -266,6 +266,22 @@ static const struct cli_option chat_options[] = {
     {.name = "conversation", .arg = "ID", .help = "go on with this one; otherwise a new one begins"},
     {.name = "list", .help = "the conversations there are"},
     {.name = NULL}};
+static const struct cli_option replay_export_options[] = {
+    {.name = "tenant", .arg = "NAME", .help = "whose they are; default"}, {.name = NULL}};
+static const struct cli_option replay_run_options[] = {
+    {.name = "mode",
+     .arg = "MODE",
+     .help = "strict; or tools-recorded: the broker asks the models once more, and tools give what they gave then",
+     .choices = "strict tools-recorded"},
+    {.name = "tenant", .arg = "NAME", .help = "with tools-recorded: whose they are; default"},
+    {.name = "fault",
+     .arg = "KIND",
+     .help = "once more with this put in, in each run that completes without",
+     .choices = "model tool worker",
+     .many = true},
+    {.name = "seeds", .arg = "N", .help = "with --fault: at so many places, 5; at most 100"},
+    {.name = "format", .arg = "FORMAT", .help = "how the report is written", .choices = "text json html"},
+    {.name = NULL}};
 static const struct cli_option operator_options[] = {
     {.name = "group",
      .arg = "NAME",
@@ -475,6 +491,12 @@ const struct cli_verb cli_verbs[] = {
      sandbox_rm, NULL},
     {"chat", "[MESSAGE]", "talk with a model that works in a sandbox (`broker` of the configuration)",
      "countersign chat 'write the tests for app.py and run them'", chat_options, TAKES_BOTH, chat_main, NULL},
+    {"replay export", "ID...", "recorded turns, or all of conversations, as a set for replay run",
+     "countersign replay export 0n8q4c2v6x1z9b7m5k3j1h2g4f > nightly.set", replay_export_options, TAKES_STATE,
+     replay_export, NULL},
+    {"replay run", "SET", "go through recorded turns once more, as strictly as they were, and score them",
+     "countersign replay run nightly.set --fault worker --seeds 20 --format html > report.html", replay_run_options,
+     TAKES_BOTH, replay_run, NULL},
     {"key create", "NAME",
      "a key for a platform that starts sandboxes by E2B's API (`e2b` of the configuration), or for the broker",
      "countersign key create builder --tenant acme", key_create_options, TAKES_BOTH, key_create, NULL},

@@ -183,6 +183,8 @@ int status_main(const struct cli_call *c);
 int signin_main(const struct cli_call *c);
 int log_main(const struct cli_call *c);
 int trace_main(const struct cli_call *c);
+int replay_export(const struct cli_call *c);
+int replay_run(const struct cli_call *c);
 int replay_exchange_main(const struct cli_call *c);
 int doctor_main(const struct cli_call *c);
 int version_main(const struct cli_call *c);

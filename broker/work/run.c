@@ -46,6 +46,10 @@ void run_call(struct task *t, uint64_t ord)
         not_there(t, ord, json_text(json_parse(c->call.args, &t->step_arena), SPAN("why")));
         return;
     }
+    if (t->found.replays) {
+        replay_call(t, ord);
+        return;
+    }
     c->waits = command && commands(t) >= WORK_COMMANDS;
     c->command = command && !c->waits;
     if (!c->waits)

@@ -339,7 +339,7 @@ static void go_on(struct task *t)
 
 void servers_think(struct task *t)
 {
-    if (t->servers == NULL && t->w->tools.n > 0)
+    if (t->servers == NULL && t->w->tools.n > 0 && !t->found.replays)
         t->servers = calloc(1, sizeof(*t->servers));
     if (t->servers == NULL) {
         think_begin(t);

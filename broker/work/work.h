@@ -6,7 +6,7 @@
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
  *   servers.c MCP servers, with more tools
- *   show.c    what readers see, written down in groups · cut.c what is too long */
+ *   show.c    what readers see, written down in groups · cut.c what is too long · taped.c for a replay */
 #ifndef BROKER_WORK_WORK_H
 #define BROKER_WORK_WORK_H
 
@@ -98,7 +98,7 @@ struct task {
     struct agent agent;
     struct loop_action todo[WORK_TODO_MAX];
     size_t at, ntodo;
-    bool pumping, over, fenced, given_back, box_up, files_lost; /* the last: and the model has not been told */
+    bool pumping, over, fenced, given_back, starting, box_up, files_lost; /* lost, and the model has not been told */
     enum turn_end ending;
     char why[WORK_WHY_MAX + 1];     /* the last thing that went wrong, for the turn's end */
     char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
@@ -112,10 +112,10 @@ struct task {
     uint64_t tried; /* models that this step is not to ask again */
     unsigned all_tries;
     struct servers *servers; /* servers.c; NULL: there are none */
+    struct taped *taped;     /* taped.c */
     struct wish *wishes;
     struct wants *starts; /* lane.c: who waits for the sandbox */
     struct timer *start;
-    bool starting;
     struct task_lease lease[WORK_LEASES_MAX];
     size_t nwishes, nleases;
     /* show.c */
