@@ -52,7 +52,9 @@ void run_call(struct task *t, uint64_t ord)
     }
     c->waits = command && commands(t) >= WORK_COMMANDS;
     c->command = command && !c->waits;
-    if (!c->waits)
+    if (!c->waits && servers_outside(t, c->call.tool))
+        boxed(t, ord, 200, SPAN_NONE);
+    else if (!c->waits)
         box_need(t, boxed, ord);
 }
 

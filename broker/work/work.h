@@ -5,7 +5,7 @@
  *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
- *   servers.c MCP servers, with more tools
+ *   servers.c MCP servers, with more tools · begin.c their begin · remote.c those over HTTP
  *   show.c    what readers see, written down in groups · cut.c what is too long · taped.c for a replay */
 #ifndef BROKER_WORK_WORK_H
 #define BROKER_WORK_WORK_H
@@ -41,7 +41,7 @@ enum {
     WORK_COMMANDS = 8,           /* of a turn that run at once; a sandbox keeps twice as many (RUNS_KEPT_MAX) */
     WORK_WISHES_MAX = 96,
     WORK_LANE_MAX = 64,
-    WORK_LEASES_MAX = 4,
+    WORK_LEASES_MAX = 8,
     WORK_LEASE_MAX = 4096,
     WORK_WHY_MAX = 256
 };
