@@ -67,8 +67,14 @@ enum {
     GATES_MAX = 8 /* of a policy */,
     GATE_WORDS_MAX = 32,
     GATE_TIMEOUT_MOST = 25 * 1000,
-    GATE_TIMEOUT_USUAL = 10 * 1000
+    GATE_TIMEOUT_USUAL = 10 * 1000,
+    GATE_MODEL_MAX = 64,          /* bytes of a model's name, */
+    GATE_INSTRUCTIONS_MAX = 4096, /* and of what it is told beside what it is shown */
 };
+/* What a gate is. Each can deny, and none can approve. */
+enum gate_kind { GATE_NOTHING = 0, GATE_PROGRAM, GATE_WEBHOOK, GATE_MODEL, GATE_KINDS };
+/* How a model is spoken to. */
+enum gate_api { GATE_API_NONE = 0, GATE_ANTHROPIC, GATE_CHAT, GATE_APIS };
 enum self_approval { SELF_NO = 0, SELF_OF_MACHINE /* of users of this machine, not of named people */, SELF_YES };
 /* Of a push: is what it changes made ready for the page, and does a yes wait for it? */
 enum diff_wish { DIFF_NO = 0, DIFF_OPTIONAL, DIFF_REQUIRED };

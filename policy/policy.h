@@ -58,11 +58,20 @@ struct approver {
 /* May they decide on tickets of this approvers entry? An empty entry: any may. */
 bool policy_may_approve(const struct policy *p, struct span approvers, const struct approver *who);
 
-/* What is asked before a person may approve: a program, which gets the request and says allow, deny or abstain. */
+/* What is asked before a person may approve: it gets the request and says allow, deny or abstain. */
 struct gate {
     struct span name;
     uint64_t timeout_ms;
-    size_t at, words; /* of the program: its full path, and its arguments */
+    size_t at, words; /* of a program: its full path, and its arguments */
+    enum gate_kind kind;
+    bool body;               /* it is shown the body, and not its size and hash alone */
+    struct span url, secret; /* its address; of a webhook: the name of the stored secret that signs for it */
+    struct span host;        /* whom that address is of */
+    uint16_t port;
+    enum gate_api api;        /* of a model: how it is spoken to, at url, */
+    struct span model;        /* by what name, */
+    struct span instructions; /* what it is told beside the usual, or empty, */
+    int credential;           /* and with which credential; -1: none */
 };
 /* Number i, as approval_terms.gates counts them; false past the last. */
 bool policy_gate(const struct policy *p, size_t i, struct gate *out);
