@@ -66,13 +66,7 @@ struct escalation {
 /* Of a decision that holds: its steps, the earliest first, each once; how many. */
 size_t policy_escalations(const struct policy *p, const struct decision *d, struct escalation out[ESCALATE_MAX]);
 
-/* What is asked before a person may approve: a program, which gets the request and says allow, deny or abstain. */
-struct gate {
-    struct span name;
-    uint64_t timeout_ms;
-    size_t at, words; /* of the program: its full path, and its arguments */
-};
-/* Number i, as approval_terms.gates counts them; false past the last. */
+/* A gate by its number, as approval_terms.gates counts them; false past the last. */
 bool policy_gate(const struct policy *p, size_t i, struct gate *out);
 /* The one of this name; false: there is none. */
 bool policy_gate_named(const struct policy *p, struct span name, struct gate *out);

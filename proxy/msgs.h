@@ -114,7 +114,7 @@ enum msg_type {
     M_OIDC_SAID = 296,    /* K>D bool ok, span the claim that says who it is, span why not */
     M_OPERATOR_PUT = 290, /* D>Lg u8 enum operator_act (store/ops.h), span by, span name, span uid, span groups, span password as crypt(3) made it; answered with M_SANDBOX_DONE */
     M_DEPUTY_PUT = 400,   /* D>Lg span by, span in whose place, span deputy (empty: nobody any more), u64 for so many ms; answered with M_SANDBOX_DONE */
-    M_GATE = 300,         /* Lg>K id: its number; id ticket, digest of the gate (proxy/identity.h), span name, span input (JSON): ask this gate once */
+    M_GATE = 300,         /* Lg>K id: its number; id ticket, digest of the gate (proxy/identity.h), span name, span input (JSON whose end is left out: ,"base64":..,"complete":..}}), span its body in base64 (empty: none), bool that is all of it: ask this gate once */
     M_TELL_PLACE = 310,   /* P>K wire_tell_place: one that is told outside the page; as it starts, one message each */
     M_TELL = 311,         /* Lg>K id: its number; span name, digest of what it is (wire_tell), span id of the message, span title, span body: tell them, once */
     M_TOLD = 312,         /* K>Lg id: the same number; span id of the message, u8 enum tell_outcome, span words */

@@ -351,7 +351,20 @@ bool policy_gate(const struct policy *p, size_t i, struct gate *out)
     if (i >= p->n[IMG_GATE])
         return false;
     const struct img_gate *g = img_at(p, IMG_GATE, (uint32_t)i);
-    *out = (struct gate){img_span(p, g->name), g->timeout_ms, g->program.first, g->program.n};
+    *out = (struct gate){.name = img_span(p, g->name),
+                         .timeout_ms = g->timeout_ms,
+                         .at = g->program.first,
+                         .words = g->program.n,
+                         .kind = (enum gate_kind)g->kind,
+                         .body = g->body != 0,
+                         .url = img_span(p, g->url),
+                         .secret = img_span(p, g->secret),
+                         .api = (enum gate_api)g->api,
+                         .model = img_span(p, g->model),
+                         .instructions = img_span(p, g->instructions),
+                         .credential = g->credential == IMG_NONE ? -1 : (int)g->credential,
+                         .host = img_span(p, g->host),
+                         .port = (uint16_t)g->port};
     return true;
 }
 

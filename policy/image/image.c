@@ -147,8 +147,20 @@ static const struct field upstream_fields[] = {STR(img_upstream, host),
                                                {0}};
 static const struct field approver_fields[] = {
     STR(img_approver, name), RANGE(img_approver, operators, IMG_STR), RANGE(img_approver, groups, IMG_STR), {0}};
-static const struct field gate_fields[] = {STR(img_gate, name), RANGE(img_gate, program, IMG_STR), {0}};
 static const struct field escalate_fields[] = {INDEX(img_escalate, approver, IMG_APPROVER), {0}};
+static const struct field gate_fields[] = {STR(img_gate, name),
+                                           RANGE(img_gate, program, IMG_STR),
+                                           BELOW(img_gate, kind, GATE_KINDS),
+                                           BELOW(img_gate, body, 2),
+                                           STR(img_gate, url),
+                                           STR(img_gate, secret),
+                                           BELOW(img_gate, api, GATE_APIS),
+                                           INDEX(img_gate, credential, IMG_CRED),
+                                           STR(img_gate, model),
+                                           STR(img_gate, instructions),
+                                           STR(img_gate, host),
+                                           BELOW(img_gate, port, 65536),
+                                           {0}};
 static const struct field pack_fields[] = {STR(img_pack, name),
                                            RANGE(img_pack, hosts, IMG_HOST),
                                            RANGE(img_pack, ops, IMG_OP),

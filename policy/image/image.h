@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "policy/image/records.h"
 
-enum { IMG_VERSION = 19 };
+enum { IMG_VERSION = 20 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 

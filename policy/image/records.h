@@ -132,6 +132,12 @@ struct img_gate {
     struct img_str name;
     struct img_range program; /* IMG_STR: its full path, and its arguments */
     uint64_t timeout_ms;
+    uint32_t kind, body;        /* enum gate_kind; is it shown the body? */
+    struct img_str url, secret; /* https://...; the name of a stored secret */
+    uint32_t api, credential;   /* enum gate_api; IMG_CRED */
+    struct img_str model, instructions;
+    struct img_str host; /* of url, as upstreams: writes it, */
+    uint32_t port;       /* and its port */
 };
 
 /* Packs. */

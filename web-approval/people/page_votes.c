@@ -124,9 +124,13 @@ static int gate_row(void *ctx, const struct gate_row *g)
     show_cut(&x->out, g->name, 80);
     PUT(x, "</dt><dd>");
     show_own(&x->out, gate_words(g->state, all->pending));
-    if (g->words.n) {
-        show_own(&x->out, span_eq(g->state, SPAN("failed")) ? ". Why: " : ". It says: ");
+    if (g->words.n && span_eq(g->state, SPAN("failed"))) {
+        show_own(&x->out, ". Why: ");
         show_cut(&x->out, g->words, 500);
+    } else if (g->words.n) {
+        PUT(x, ". It says: <q>");
+        show_cut(&x->out, g->words, 500);
+        PUT(x, "</q> <small>untrusted: it read what the sandbox wrote</small>");
     }
     PUT(x, "</dd>\n");
     return 0;

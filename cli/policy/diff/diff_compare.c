@@ -160,13 +160,19 @@ static void compare_messages(struct drift *c, const struct decision *was, const 
 
 static bool same_gate(const struct policy *p, const struct gate *a, const struct policy *q, const struct gate *b)
 {
-    bool same = span_eq(a->name, b->name) && a->words == b->words;
+    bool same = span_eq(a->name, b->name) && a->words == b->words && a->kind == b->kind && a->body == b->body &&
+                span_eq(a->url, b->url) && span_eq(a->secret, b->secret) && a->api == b->api &&
+                span_eq(a->model, b->model) && span_eq(a->instructions, b->instructions);
+    struct credential x = {0}, y = {0};
+    bool with = a->credential >= 0 && policy_credential(p, (size_t)a->credential, &x);
+    same = same && with == (b->credential >= 0 && policy_credential(q, (size_t)b->credential, &y)) &&
+           span_eq(x.name, y.name);
     for (size_t i = 0; same && i < a->words; i++)
         same = span_eq(policy_gate_word(p, a, i), policy_gate_word(q, b, i));
     return same;
 }
 
-/* Is each of those asked there too? One of the same name that runs another program is another one. */
+/* Is each of those asked there too? One of the same name that asks elsewhere is another one. */
 static bool gates_within(const struct policy *p, uint32_t gates, const struct policy *q, uint32_t others)
 {
     struct gate a, b;

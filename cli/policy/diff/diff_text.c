@@ -168,6 +168,14 @@ static void put_outcome(struct dynbuf *b, const struct policy *p, const struct i
         put_str(b, p, g->name);
         put_texts(b, p, g->program);
         put_number(b, g->timeout_ms);
+        put_number(b, g->kind);
+        put_number(b, g->body);
+        put_str(b, p, g->url);
+        put_str(b, p, g->secret);
+        put_number(b, g->api);
+        put_str(b, p, g->model);
+        put_str(b, p, g->instructions);
+        put_credential(b, p, g->credential);
     }
     put_terms(b, p, r);
 }

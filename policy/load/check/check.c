@@ -6,6 +6,7 @@
 #include "policy/image/glob.h"
 #include "policy/load/check/captures.h"
 #include "policy/load/check/check.h"
+#include "policy/load/check/check_gate.h"
 #include "policy/load/check/check_source.h"
 #include "policy/load/check/derive.h"
 #include "policy/load/read/names.h"
@@ -492,22 +493,6 @@ static void check_approver(struct loader *l, const struct m_approver *v)
                      (unsigned long long)v->people.quorum.v, v->operators.n);
 }
 
-static void check_gates(struct loader *l, const struct model *m)
-{
-    if (m->ngates > GATES_MAX)
-        load_problem(l, m->gates[GATES_MAX]->at, "P017", "more than %d gates", GATES_MAX);
-    for (size_t i = 0; i < m->ngates; i++) {
-        const struct items *v = &m->gates[i]->program;
-        if (v->n > GATE_WORDS_MAX)
-            load_problem(l, v->at, "P017", "more than %d words", GATE_WORDS_MAX);
-        for (size_t k = 0; k < v->n; k++)
-            if (span_index(v->v[k].text, '\0') < v->v[k].text.n)
-                load_problem(l, v->v[k].at, "P008", "has a NUL in it");
-        if (v->at && (v->n == 0 || !span_starts(v->v[0].text, SPAN("/"))))
-            load_problem(l, v->at, "P008", "begins with the full path of a program: /usr/local/bin/scan");
-    }
-}
-
 static void check_scope(struct loader *l, const struct m_scope *s)
 {
     if (s->sandboxes.at == NULL && s->labels.at == NULL)
@@ -528,7 +513,6 @@ void check_model(struct loader *l, struct model *m)
     bool whole = true;
     for (size_t i = 0; i < m->napprovers; i++)
         check_approver(l, m->approvers[i]);
-    check_gates(l, m);
     check_steps(l, m);
     for (size_t i = 0; i < m->nupstreams; i++) {
         (void)set_add(l, &regions, m->upstreams[i]->region.text);
@@ -540,6 +524,7 @@ void check_model(struct loader *l, struct model *m)
     for (size_t i = 0; i < m->ncredentials; i++)
         if (!m->credentials[i]->at->broken)
             check_credential(l, m, m->credentials[i]);
+    check_gates(l, m); /* once what credentials leave to the usual is filled in */
     for (size_t i = 0; i < m->nupstreams; i++)
         if (!m->upstreams[i]->at->broken)
             check_upstream(l, m->upstreams[i]);

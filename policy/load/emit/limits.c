@@ -1,5 +1,6 @@
 /* limits: and over: of a rule: checked, and written. */
 #include "policy/limit.h"
+#include "policy/load/check/check_gate.h"
 #include "policy/load/emit/emit.h"
 #include "policy/load/read/scalar.h"
 
@@ -190,8 +191,23 @@ void emit_gates(struct emit *w)
 {
     for (size_t i = 0; i < w->m->ngates; i++) {
         const struct m_gate *g = w->m->gates[i];
-        struct img_gate out = {emit_str(w, g->name.text), emit_texts(w, &g->program),
-                               g->timeout.at ? g->timeout.v : GATE_TIMEOUT_USUAL};
+        struct gate_place to = check_gate_place(g);
+        int credential = g->credential.at ? model_credential(w->m, g->credential.text) : -1;
+        struct img_gate out = {.name = emit_str(w, g->name.text),
+                               .program = emit_texts(w, &g->program),
+                               .timeout_ms = g->timeout.at ? g->timeout.v : GATE_TIMEOUT_USUAL,
+                               .kind = g->program.at   ? GATE_PROGRAM
+                                       : g->webhook.at ? GATE_WEBHOOK
+                                                       : GATE_MODEL,
+                               .body = g->program.at || g->body.v, /* a program has no network to take it elsewhere */
+                               .url = emit_str(w, g->webhook.at ? g->webhook.text : g->url.text),
+                               .api = (uint32_t)g->api.v,
+                               .credential = credential < 0 ? IMG_NONE : (uint32_t)credential,
+                               .model = emit_str(w, g->model.text),
+                               .instructions = emit_str(w, g->instructions.text),
+                               .secret = emit_str(w, g->secret.store.text),
+                               .host = emit_str(w, to.host),
+                               .port = to.port};
         (void)emit_record(w, IMG_GATE, &out);
     }
 }
