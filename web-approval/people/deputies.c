@@ -17,7 +17,7 @@ static void put(struct exchange *x, struct span instead_of, struct span deputy, 
     msg_put_span(b, instead_of);
     msg_put_span(b, deputy);
     msg_put_u64(b, for_ms);
-    msg_put_bool(b, x->place == PLACE_CONTROL);
+    msg_put_u8(b, x->place == PLACE_CONTROL);
     ask_send(x);
 }
 

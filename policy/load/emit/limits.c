@@ -171,8 +171,8 @@ void emit_people(const struct model *m, const struct m_rule *r, struct img_rule 
         out->gates |= gate >= 0 && gate < GATES_MAX ? (uint8_t)(1u << gate) : 0;
     }
     const struct number *says = own->self.at ? &own->self : of->self.at ? &of->self : NULL;
-    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up || asks_people(m, r) ||
-                 forbids_own(m, r);
+    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up ||
+                 asks_people(m, r) || forbids_own(m, r);
     out->self = says ? (says->v ? SELF_YES : SELF_NO) : named ? SELF_NO : SELF_OF_MACHINE;
 }
 

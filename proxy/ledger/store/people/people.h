@@ -13,8 +13,8 @@ int people_facts(struct store *s, const struct row *r, struct digest *out) MUSTC
  * second. */
 int escalate_set(struct store *s, struct span ticket, const struct wire_escalate *e) MUSTCHECK;
 int escalate_tick(struct store *s) MUSTCHECK;
-/* CLOCK_BOOTTIME begins anew: what was left when the store last wrote something down is left now. A clock that is fast
- * at boot makes nobody an approver; how long the machine was off makes it later. */
+/* CLOCK_BOOTTIME begins anew: what was left when the store last wrote something down is left now. A clock that is
+ * fast at boot makes nobody an approver; how long the machine was off makes it later. */
 int escalate_new_boot(struct store *s) MUSTCHECK;
 
 /* tally.c: a person decided it just now. */
