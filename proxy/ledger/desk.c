@@ -222,6 +222,7 @@ static int deputy_put(struct ledger *l, struct frame *f, enum role_id from)
     d.instead_of = msg_get_span(&m, NAME_MAX_BYTES);
     d.deputy = msg_get_span(&m, NAME_MAX_BYTES);
     d.for_ms = msg_get_u64(&m);
+    d.machine = msg_get_bool(&m);
     int bad = msg_end(&m);
     if (bad == 0 && (l->lost || store_deputy_put(l->store, &d, &why) != 0))
         why = "the store cannot be written to";

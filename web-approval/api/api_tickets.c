@@ -399,6 +399,9 @@ unsigned api_decided(struct frame *f, const char **state, const char **why)
         {403, "the rule that held it wants a passkey: approve it on its page, with yours; nothing was decided"},
         {409, "a gate has not answered yet (the ticket says which): try again in a moment; nothing was decided"},
         {403, "you are not the deputy of that person, or not any more; nothing was decided"},
+        {403,
+         "the rule that held it wants the passkey of somebody whom it names, and no deputy's stands for that: one "
+         "of these must approve it, in their own name; nothing was decided"},
     };
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     uint8_t code = msg_get_u8(&m), st = msg_get_u8(&m);

@@ -17,6 +17,7 @@ static void put(struct exchange *x, struct span instead_of, struct span deputy, 
     msg_put_span(b, instead_of);
     msg_put_span(b, deputy);
     msg_put_u64(b, for_ms);
+    msg_put_u8(b, x->place == PLACE_CONTROL);
     ask_send(x);
 }
 
@@ -109,6 +110,10 @@ void page_me_deputy(struct exchange *x)
         page_problem(x, 403, "Not changed", "Only people who were added by name have a deputy, or are one.");
     else if (end)
         put(x, whose, SPAN_NONE, 0, changed);
+    else if (x->session->how == HOW_OIDC) /* who has the provider would have the deputy, after it is mended too */
+        page_problem(x, 403, "Not changed",
+                     "You are signed in through your organisation, which names no deputy: sign in with your password "
+                     "or your passkey, or name one with countersign operator deputy on the machine.");
     else if (span_u64(span_trim(hours), HOURS_MOST, &n) != 0 || n == 0 || span_trim(deputy).n == 0)
         page_problem(x, 422, "Not changed", "A deputy has a name, and is one for 1 to 2160 hours.");
     else

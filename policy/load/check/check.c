@@ -194,6 +194,9 @@ static void check_escalations(struct loader *l, const struct model *m, const str
         load_problem(
             l, r->approve.escalate.at, "P015",
             "escalate: needs by: in this approve:, without which any operator may approve from the beginning");
+    if (r->approve.within.at == NULL) /* what the gateway has for it is not known here */
+        load_problem(l, r->approve.escalate.at, "P015",
+                     "escalate: needs within: in this approve:, so that no request expires before others are asked");
     if (n > ESCALATE_OF_RULE)
         load_problem(l, r->approve.escalate.at, "P017", "more than %d steps", ESCALATE_OF_RULE);
     for (size_t i = 0; i < n; i++) {

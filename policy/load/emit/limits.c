@@ -142,6 +142,18 @@ static bool asks_people(const struct model *m, const struct m_rule *r)
     return people;
 }
 
+/* One of those whom it escalates to has an entry that lets nobody approve what is their own. */
+static bool forbids_own(const struct model *m, const struct m_rule *r)
+{
+    const struct m_escalate *v = r->approve.escalate.v;
+    bool forbids = false;
+    for (size_t i = 0; i < r->approve.escalate.n; i++) {
+        int at = model_approver(m, v[i].to.text);
+        forbids |= at >= 0 && m->approvers[at]->people.self.at != NULL && !m->approvers[at]->people.self.v;
+    }
+    return forbids;
+}
+
 /* What the rule says counts beside what its approvers entry says, the stricter of both; whether the owner may, the
  * rule's own word first. Where people are named at all, nobody approves what is their own unless that is said. */
 void emit_people(const struct model *m, const struct m_rule *r, struct img_rule *out)
@@ -160,7 +172,8 @@ void emit_people(const struct model *m, const struct m_rule *r, struct img_rule 
         out->gates |= gate >= 0 && gate < GATES_MAX ? (uint8_t)(1u << gate) : 0;
     }
     const struct number *says = own->self.at ? &own->self : of->self.at ? &of->self : NULL;
-    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up || asks_people(m, r);
+    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up ||
+                 asks_people(m, r) || forbids_own(m, r);
     out->self = says ? (says->v ? SELF_YES : SELF_NO) : named ? SELF_NO : SELF_OF_MACHINE;
 }
 

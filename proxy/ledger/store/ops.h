@@ -83,6 +83,7 @@ enum decided {
     DECIDED_NO_PASSKEY,
     DECIDED_GATES,     /* a gate has not answered yet */
     DECIDED_NO_DEPUTY, /* they are not the deputy of whom they say */
+    DECIDED_OWN_KEY,   /* it wants a passkey: nobody gives that in another's place */
 };
 /* What an approval is to cover beside its ticket: so many more of the same shape, for so long. uses 0: nothing. */
 struct store_grant {

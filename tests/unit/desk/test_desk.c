@@ -560,7 +560,6 @@ static void true_of_the_policy(void **state)
 static void places_of_credentials(void **state)
 {
     struct kit k;
-
     if (!kit_load(
             &k,
             "version: 1\ncredentials:\n  api:\n    source: { store: api }\n    inject: { basic: { user: me } }\n"

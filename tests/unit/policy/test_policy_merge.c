@@ -142,11 +142,13 @@ static void escalations_meet(void **state)
     static const struct {
         const char *a, *b, *then;
     } row[] = {
-        {"by: m, escalate: [{ after: 10m, to: b }, { after: 1h, to: o }]", "by: m, escalate: { after: 10m, to: b }",
-         "600000 b;"},
-        {"by: m, escalate: { after: 10m, to: b }", "by: m, escalate: { after: 20m, to: b }", ""},
-        {"by: m, escalate: { after: 10m, to: b }", "by: m", ""},
-        {"by: m, escalate: [{ after: 1h, to: o }, { after: 10m, to: b }]", "within: 2h", "600000 b;3600000 o;"},
+        {"by: m, within: 9h, escalate: [{ after: 10m, to: b }, { after: 1h, to: o }]",
+         "by: m, within: 9h, escalate: { after: 10m, to: b }", "600000 b;"},
+        {"by: m, within: 9h, escalate: { after: 10m, to: b }", "by: m, within: 9h, escalate: { after: 20m, to: b }",
+         ""},
+        {"by: m, within: 9h, escalate: { after: 10m, to: b }", "by: m", ""},
+        {"by: m, within: 9h, escalate: [{ after: 1h, to: o }, { after: 10m, to: b }]", "within: 2h",
+         "600000 b;3600000 o;"},
         {"within: 3h", "within: 2h", ""},
     };
     for (size_t i = 0; i < 2 * sizeof(row) / sizeof(row[0]); i++) {
@@ -173,6 +175,38 @@ static void escalations_meet(void **state)
     }
 }
 
+/* What an entry says of those it names holds also where they are asked later, and the rule says nothing. */
+static void a_step_that_lets_nobody_approve_their_own_is_heard(void **state)
+{
+    static const struct {
+        const char *more;
+        enum self_approval then;
+    } row[] = {
+        {"", SELF_OF_MACHINE},
+        {", escalate: { after: 10m, to: b }", SELF_OF_MACHINE},
+        {", escalate: { after: 10m, to: o }", SELF_NO},
+        {", escalate: [{ after: 10m, to: b }, { after: 20m, to: o }]", SELF_NO},
+        {", self_approval: false, escalate: { after: 10m, to: b }", SELF_NO},
+        {", self_approval: true, escalate: { after: 10m, to: b }", SELF_YES},
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct kit k;
+        char yaml[1000];
+        (void)snprintf(yaml, sizeof(yaml),
+                       "version: 1\napprovers: { m: { operators: [\"uid 7\"] }, b: { operators: [\"uid 8\"] }, o: { "
+                       "operators: [\"uid 9\"], self_approval: false } }\nrules:\n"
+                       "  - { id: r0, match: { host: a.test, method: POST }, decide: hold, approve: { by: m, within: "
+                       "1h%s } }\n",
+                       row[i].more);
+        if (!kit_load(&k, yaml, NULL))
+            fail_msg("%s", k.e.text);
+        const struct decision *d = kit_judge(&k, "s", "POST", "https://a.test/x", NULL, "b", 1, true);
+        if (d->approval.self != row[i].then)
+            fail_msg("row %zu: %u", i, d->approval.self);
+        kit_free(&k);
+    }
+}
+
 /* Whom it escalates to, when, and who that is are a part of what it is held on. */
 static void terms_have_the_escalation(void **state)
 {
@@ -187,7 +221,7 @@ static void terms_have_the_escalation(void **state)
             yaml, sizeof(yaml),
             "version: 1\napprovers: { m: { operators: [x] }, b: { groups: [%s] }, o: { operators: [z] } }\n"
             "rules:\n"
-            "  - { id: r0, match: { host: a.test, method: POST }, decide: hold, approve: { by: m%s } }\n",
+            "  - { id: r0, match: { host: a.test, method: POST }, decide: hold, approve: { by: m, within: 9h%s } }\n",
             whose[i / 4], more[i % 4]);
         if (!kit_load(&k, yaml, NULL))
             fail_msg("%s", k.e.text);
@@ -293,9 +327,13 @@ static void an_overridden_method_is_each_of_its_effects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refs_of_one_push_meet),   cmocka_unit_test(holds_of_one_request_meet),
-        cmocka_unit_test(escalations_meet),        cmocka_unit_test(terms_have_the_escalation),
-        cmocka_unit_test(fields_of_one_name_meet), cmocka_unit_test(an_overridden_method_is_each_of_its_effects),
+        cmocka_unit_test(refs_of_one_push_meet),
+        cmocka_unit_test(holds_of_one_request_meet),
+        cmocka_unit_test(escalations_meet),
+        cmocka_unit_test(a_step_that_lets_nobody_approve_their_own_is_heard),
+        cmocka_unit_test(terms_have_the_escalation),
+        cmocka_unit_test(fields_of_one_name_meet),
+        cmocka_unit_test(an_overridden_method_is_each_of_its_effects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,21 +266,35 @@ static int name_one(struct store *s, const struct store_deputy *d)
     return db_run(&s->db, q) == 0 ? write_down(s, "named", d->by, d->instead_of, d->deputy, s->wall + d->for_ms) : -1;
 }
 
-/* 1 there was one, 0, -1. */
-static int end_one(struct store *s, const struct store_deputy *d, const char **why)
+/* 1 there is one, 0, -1. */
+static int get(struct store *s, struct span instead_of, struct span *is)
 {
-    struct span is = SPAN_NONE;
     sqlite3_stmt *q = db_stmt(&s->db, SQL_DEPUTY_GET);
     if (q == NULL)
         return -1;
-    db_text(q, 1, d->instead_of);
+    db_text(q, 1, instead_of);
     enum db_result got = db_step(&s->db, q);
     if (got == DB_ROW)
-        is = store_copy(s, db_col(q, 0));
+        *is = store_copy(s, db_col(q, 0));
     sqlite3_reset(q);
-    if (got != DB_ROW)
-        return got == DB_FAIL ? -1 : 0;
-    if (!span_eq(d->by, d->instead_of) && !span_eq(d->by, is) && !span_starts(d->by, SPAN("uid "))) {
+    return got == DB_FAIL ? -1 : got == DB_ROW;
+}
+
+int deputies_end_named(struct store *s, struct span instead_of, struct span by)
+{
+    struct span is;
+    int got = get(s, instead_of, &is);
+    return got == 1 ? over(s, instead_of, is, by, true) : got;
+}
+
+/* 1 there was one, 0, -1. */
+static int end_one(struct store *s, const struct store_deputy *d, const char **why)
+{
+    struct span is;
+    int got = get(s, d->instead_of, &is);
+    if (got != 1)
+        return got;
+    if (!span_eq(d->by, d->instead_of) && !span_eq(d->by, is) && !d->machine) {
         *why = "it is ended by either of the two, or by an operator of this machine";
         return 1;
     }

@@ -99,7 +99,7 @@ int escalate_new_boot(struct store *s)
     sqlite3_stmt *q = db_stmt(&s->db, SQL_ESCALATE_NEW_BOOT);
     if (q == NULL)
         return -1;
-    db_int(q, 1, s->wall);
+    db_int(q, 1, s->wall < s->last_ms ? s->wall : s->last_ms);
     db_int(q, 2, s->uptime);
     return db_run(&s->db, q);
 }

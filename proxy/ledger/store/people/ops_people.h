@@ -22,6 +22,7 @@ struct store_deputy {
     struct span by, instead_of;
     struct span deputy; /* who is it from now on, in place of any other; empty: nobody is any more */
     uint64_t for_ms;
+    bool machine; /* it is said on this machine, over the control socket; by whatever name its user has */
 };
 /* One is named by whom they stand in for alone; it is ended by either of the two, or a user of this machine. *why: a
  * sentence when it may not be, else NULL. */

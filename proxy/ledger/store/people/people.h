@@ -13,7 +13,8 @@ int people_facts(struct store *s, const struct row *r, struct digest *out) MUSTC
  * second. */
 int escalate_set(struct store *s, struct span ticket, const struct wire_escalate *e) MUSTCHECK;
 int escalate_tick(struct store *s) MUSTCHECK;
-/* CLOCK_BOOTTIME begins anew: what is left is counted by the wall clock once. */
+/* CLOCK_BOOTTIME begins anew: what was left when the store last wrote something down is left now. A clock that is
+ * fast at boot makes nobody an approver; how long the machine was off makes it later. */
 int escalate_new_boot(struct store *s) MUSTCHECK;
 
 /* tally.c: a person decided it just now. */
@@ -28,6 +29,8 @@ int deputy_owns(struct store *s, struct span who, struct span owner) MUSTCHECK;
 int deputies_agreed(struct store *s, struct span ticket, const struct store_decision *d) MUSTCHECK;
 /* This person is gone: whoever decided for them does no more, nor do they for anybody. */
 int deputies_end_of(struct store *s, struct span name, struct span by) MUSTCHECK;
+/* Whom this person named does no more: who named them may have been somebody else with their password. */
+int deputies_end_named(struct store *s, struct span instead_of, struct span by) MUSTCHECK;
 /* All end: nobody knows how old they are. */
 int deputies_end_all(struct store *s, const char *how) MUSTCHECK;
 int deputies_tick(struct store *s) MUSTCHECK;

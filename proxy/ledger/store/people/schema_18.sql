@@ -6,7 +6,7 @@ CREATE TABLE escalation (
     entry       TEXT NOT NULL,      -- of approvers: of the policy that holds it
     after_ms    INTEGER NOT NULL,
     due_ms      INTEGER NOT NULL,   -- for people to read; by the clock that can be set nothing escalates
-    due_boot_ms INTEGER NOT NULL,   -- CLOCK_BOOTTIME: from then on
+    due_boot_ms INTEGER NOT NULL,   -- CLOCK_BOOTTIME: from then on; while the machine is off no time passes
     since_ms    INTEGER NOT NULL,   -- when they were asked; 0: not yet
     PRIMARY KEY (ticket, entry)
 ) STRICT, WITHOUT ROWID;

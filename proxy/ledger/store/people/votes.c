@@ -107,6 +107,14 @@ static int is_theirs(struct store *s, const struct terms *t, struct span by, str
     return is_own(t, by, uid) ? 1 : deputy_owns(s, by, t->owner);
 }
 
+/* Or does it to whom they stand in for, or to whom that one is one with? */
+static int is_of_the_place(struct store *s, const struct terms *t, struct span instead_of)
+{
+    struct span uid;
+    int known = instead_of.n ? person(s, instead_of, &uid) : 0;
+    return known <= 0 ? known : is_theirs(s, t, instead_of, uid);
+}
+
 /* They have not agreed yet, nor has anybody with whom they are one. 1, 0, -1. */
 static int is_another(struct store *s, const struct row *r, const struct store_decision *d)
 {
@@ -143,11 +151,14 @@ int vote_may(struct store *s, const struct row *r, const struct store_decision *
         return asked < 0 ? -1 : refuse(result, DECIDED_GATES);
     int known = terms_of(s, r, &t) != 0 ? -1 : person(s, d->by, &uid);
     int own = known < 0 ? -1 : is_theirs(s, &t, d->by, uid);
-    if (own < 0)
+    int of_place = own == 0 ? is_of_the_place(s, &t, d->instead_of) : 0;
+    if (own < 0 || of_place < 0)
         return -1;
     bool machine = known == 0 && span_starts(d->by, SPAN("uid "));
-    if (own && t.self != WIRE_SELF_YES && !(t.self == WIRE_SELF_OF_MACHINE && machine))
+    if ((own || of_place) && t.self != WIRE_SELF_YES && !(t.self == WIRE_SELF_OF_MACHINE && machine))
         return refuse(result, DECIDED_SELF);
+    if (t.step_up && d->instead_of.n) /* one's own passkey is of no use to who names a deputy with one's session */
+        return refuse(result, DECIDED_OWN_KEY);
     if ((t.quorum > 1 || t.step_up) && known == 0)
         return refuse(result, DECIDED_NOT_A_PERSON);
     if (t.step_up && (d->passkey.n == 0 || memcmp(&d->facts, &none, sizeof(none)) == 0))

@@ -46,8 +46,10 @@ static int room_for(struct store *s, const struct wire_tell_target *t, struct sp
 }
 
 /* Of what asks people for something: 1 it may go by itself, 0 what this hour has room for is used up, -1. One sandbox
- * has half of it at most. What is past it waits as before, and is told of with the others. */
-static int in_budget(struct store *s, const struct wire_tell_target *t, struct span sandbox)
+ * has half of it at most, and one that was not heard of has a place past it, as in room_for. What nobody has decided
+ * for long has a budget of its own: new requests do not hide it. What is past it waits as before, and is told of with
+ * the others. */
+static int in_budget(struct store *s, const struct wire_tell_target *t, struct span event, struct span sandbox)
 {
     sqlite3_stmt *q = t->budget ? db_stmt(&s->db, SQL_TELL_PROMPTS) : NULL;
     if (q == NULL)
@@ -56,9 +58,12 @@ static int in_budget(struct store *s, const struct wire_tell_target *t, struct s
     db_int(q, 2, s->wall > TELL_BUDGET_MS ? s->wall - TELL_BUDGET_MS : 0);
     db_int(q, 3, s->wall);
     db_text(q, 4, sandbox);
+    db_text(q, 5, event);
     int room = -1;
-    if (db_step(&s->db, q) == DB_ROW)
-        room = db_col_int(q, 0) < t->budget && db_col_int(q, 1) < (t->budget + 1) / 2;
+    if (db_step(&s->db, q) == DB_ROW) {
+        uint64_t all = db_col_int(q, 0), own = db_col_int(q, 1);
+        room = all < t->budget + (own == 0 ? TELL_FIRST : 0) && own < (t->budget + 1) / 2;
+    }
     sqlite3_reset(q);
     return room;
 }
@@ -87,6 +92,7 @@ static int insert(struct store *s, const struct wire_tell_target *t, struct span
     return db_run(&s->db, q);
 }
 
+/* The sooner of when it was due and when this one is. */
 static int one_more(struct store *s, const struct wire_tell_target *t, uint64_t after_ms)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_TELL_MORE);
@@ -94,6 +100,7 @@ static int one_more(struct store *s, const struct wire_tell_target *t, uint64_t 
         return -1;
     db_text(q, 1, t->name);
     db_blob(q, 2, span_of(t->of.b, DIGEST_BYTES));
+    db_int(q, 3, s->wall + after_ms);
     if (db_run(&s->db, q) != 0)
         return -1;
     return db_changes(&s->db) > 0 ? 0
@@ -104,7 +111,7 @@ static int put(struct store *s, const struct wire_tell_target *t, const struct t
 {
     struct dynbuf title, body;
     int room = room_for(s, t, f->sandbox, span_eq(span_str(f->event), SPAN("test"))), bad = 0;
-    int asks = room == 1 && f->waits ? in_budget(s, t, f->sandbox) : 1;
+    int asks = room == 1 && f->waits ? in_budget(s, t, span_str(f->event), f->sandbox) : 1;
     if (room < 0 || asks < 0)
         return -1;
     if (room == 0 || asks == 0)

@@ -155,11 +155,39 @@ static void what_cannot_be_read_widens_nothing(void **state)
     desk.policy = kit.p;
 }
 
+/* A session that a provider vouched for names nobody: who has the provider would have the deputy. */
+static void a_session_from_a_provider_names_no_deputy(void **state)
+{
+    static const struct {
+        enum guard_how how;
+        unsigned status;
+    } rows[] = {{HOW_PASSWORD, 503}, {HOW_PASSKEY, 503}, {HOW_OIDC, 403}};
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct session s = {.how = rows[i].how};
+        char mark[GUARD_MARK_TEXT + 1], body[256];
+        somebody("ann", "", "", 10);
+        guard_mark(&s, "name", SPAN("me"), SPAN_NONE, 1000, mark);
+        (void)snprintf(body, sizeof(body), "act=name&mark=%s&whose=&deputy=cat&hours=1", mark);
+        x.session = &s;
+        x.now_ms = 5000;
+        x.body = span_str(body);
+        x.head.nfields = 1;
+        x.head.field[0] =
+            (struct http_field){.name = SPAN("content-type"), .value = SPAN("application/x-www-form-urlencoded")};
+        dynbuf_init(&x.out, 1 << 16);
+        page_me_deputy(&x);
+        if (x.status != rows[i].status)
+            fail_msg("row %u: %u", i, x.status);
+        dynbuf_free(&x.out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_may_and_in_whose_name),
         cmocka_unit_test(what_cannot_be_read_widens_nothing),
+        cmocka_unit_test(a_session_from_a_provider_names_no_deputy),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
