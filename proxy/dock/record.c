@@ -1,5 +1,7 @@
 #include "proxy/dock/record.h"
 
+#include "proxy/dock/parse/network.h"
+
 static bool is_none(const struct json *j)
 {
     return !j || j->type == JSON_NULL || (j->type == JSON_BOOL && !j->truth) ||
@@ -15,10 +17,10 @@ static const struct {
     {{(const uint8_t *)"metadata", 8}, NULL},
     {{(const uint8_t *)"envVars", 7}, NULL},
     {{(const uint8_t *)"timeout", 7}, NULL},
-    {{(const uint8_t *)"secure", 6}, NULL}, /* it always is */
-    {{(const uint8_t *)"allow_internet_access", 21}, NULL},
+    {{(const uint8_t *)"secure", 6}, NULL},                 /* it always is */
+    {{(const uint8_t *)"allow_internet_access", 21}, NULL}, /* parse/network.h */
     {{(const uint8_t *)"autoPauseMemory", 15}, NULL},
-    {{(const uint8_t *)"network", 7}, NULL},
+    {{(const uint8_t *)"network", 7}, NULL}, /* the same */
     {{(const uint8_t *)"autoPause", 9}, "a sandbox whose time is over ends here: `onTimeout: pause` is not had yet"},
     {{(const uint8_t *)"autoResume", 10}, "sandboxes go on when they are connected to: `autoResume` is not had yet"},
     {{(const uint8_t *)"iam", 3}, "`iam` is not had here"},
@@ -26,72 +28,21 @@ static const struct {
     {{(const uint8_t *)"volumeMounts", 12}, "volumes are not had here"},
 };
 
-/* Any list that has all there is denies it. */
-static bool denies_all(const struct json *list)
-{
-    for (const struct json *m = list->type == JSON_ARRAY ? list->child : NULL; m; m = m->next)
-        if (span_eq(m->text, SPAN("0.0.0.0/0")))
-            return true;
-    return false;
-}
-
-/* A rule there has headers to put in, or does nothing. */
-static bool rules_do_nothing(const struct json *rules)
-{
-    bool nothing = rules->type == JSON_OBJECT;
-
-    for (const struct json *host = nothing ? rules->child : NULL; host; host = host->next) {
-        nothing &= host->type == JSON_ARRAY;
-        for (const struct json *r = host->type == JSON_ARRAY ? host->child : NULL; r; r = r->next)
-            nothing &= r->type == JSON_OBJECT && r->count == 0;
-    }
-    return nothing;
-}
-
-/* NULL: it is had. */
-static const char *not_had(const struct json *m)
-{
-    bool list = span_eq(m->key, SPAN("allowOut")) || span_eq(m->key, SPAN("denyOut"));
-
-    if (is_none(m) || (list && m->type == JSON_ARRAY) || (span_eq(m->key, SPAN("rules")) && rules_do_nothing(m)))
-        return NULL;
-    if (span_eq(m->key, SPAN("rules")))
-        return "`network.rules` put headers into requests: credentials are put in by this gateway's policy, of which "
-               "no caller of this API says anything; leave `transform` out";
-    if (span_eq(m->key, SPAN("egressProxy")))
-        return "a sandbox sends through this gateway alone: `network.egressProxy` is not had here";
-    return "of `network` there are lists `allowOut` and `denyOut`, and `rules` without `transform`";
-}
-
-static const struct json *texts(const struct json *n, const char *name)
-{
-    const struct json *l = json_get(n, span_str(name));
-
-    return is_none(l) ? NULL : l;
-}
-
 /* What a sandbox may reach, its tenant's lane and the policy say; here that is narrowed, to nothing at all where all
  * is denied and nothing named. */
 static int network_take(struct call *x, const struct json *body, struct record *r)
 {
-    const struct json *internet = json_get(body, SPAN("allow_internet_access")), *n = json_get(body, SPAN("network"));
+    const char *words = NULL;
+    struct network n;
+    unsigned status = network_read(body, &n, &words);
 
-    for (const struct json *m = n ? n->child : NULL; m; m = m->next)
-        if (not_had(m)) {
-            reply_no(x, 501, "%s", not_had(m));
-            return -1;
-        }
-    r->allow = texts(n, "allowOut");
-    r->deny = texts(n, "denyOut");
-    for (const struct json *m = r->allow ? r->allow->child : NULL; m; m = m->next)
-        if (span_eq(m->text, SPAN("*"))) {
-            reply_no(x, 501, "`*` alone is no name here: all there is is `0.0.0.0/0`, or no `allowOut` at all");
-            return -1;
-        }
-    r->alone = (internet && internet->type == JSON_BOOL && !internet->truth) ||
-               (r->deny && !r->allow && denies_all(r->deny));
-    if (r->alone)
-        r->allow = r->deny = NULL;
+    if (status != 0) {
+        reply_no(x, status, "%s", words);
+        return -1;
+    }
+    r->allow = n.allow;
+    r->deny = n.deny;
+    r->alone = n.alone;
     return 0;
 }
 
@@ -156,6 +107,13 @@ int record_take(struct call *x, const struct json *body, struct record *r)
     if (network_take(x, body, r) != 0 || texts_take(x, r->metadata, "metadata", false) != 0)
         return -1;
     return texts_take(x, r->envs, "envVars", true);
+}
+
+static const struct json *texts(const struct json *n, const char *name)
+{
+    const struct json *l = json_get(n, span_str(name));
+
+    return is_none(l) ? NULL : l;
 }
 
 void record_of(const struct json *note, struct record *r)

@@ -100,6 +100,18 @@ static bool layer_next(struct span *text, struct span *layer)
     return layer->n > 0;
 }
 
+/* Lines: of a text that is one these are its rules, those between layers, and REACH_NOTHING. */
+static bool is_bounded(struct span text)
+{
+    size_t rules = 0;
+
+    if (text.n > REACH_MAX)
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        rules += text.p[i] == '\n' && (i == 0 || text.p[i - 1] != '&');
+    return rules <= REACH_ALL_MAX;
+}
+
 static bool layer_ok(struct span layer)
 {
     struct rule r;
@@ -116,7 +128,7 @@ static bool layer_ok(struct span layer)
 bool reach_ok(struct span text)
 {
     struct span layer;
-    bool ok = text.n <= REACH_MAX && !span_ends(text, SPAN("&\n"));
+    bool ok = is_bounded(text) && !span_ends(text, SPAN("&\n"));
 
     while (ok && text.n > 0)
         ok = layer_next(&text, &layer) && layer_ok(layer);
@@ -139,7 +151,7 @@ int reach_both(struct dynbuf *out, struct span a, struct span b)
     for (struct span one; !nothing && layer_next(&b, &one);)
         if (!has_layer(a, one))
             (void)dynbuf_addf(out, "%s%.*s", out->n > 0 ? "&\n" : "", SPAN_FMT(one));
-    return dynbuf_ok(out) && out->n <= REACH_MAX ? 0 : -1;
+    return dynbuf_ok(out) && is_bounded(dynbuf_span(out)) ? 0 : -1;
 }
 
 /* ---- what it lets ------------------------------------------------------------------------ */
@@ -214,7 +226,7 @@ static enum reach_said said(struct span text, const struct asked *a)
 {
     enum reach_said all = REACH_YES;
 
-    if (text.n > REACH_MAX || span_ends(text, SPAN("&\n")))
+    if (!is_bounded(text) || span_ends(text, SPAN("&\n")))
         return REACH_NO;
     for (struct span layer; text.n > 0;) {
         enum reach_said one = layer_next(&text, &layer) ? by_layer(layer, a) : REACH_NO;

@@ -15,6 +15,7 @@ struct addr;
 enum {
     REACH_MAX = 8192,      /* bytes of a text */
     REACH_RULES_MAX = 128, /* of a layer */
+    REACH_ALL_MAX = 256,   /* rules of all layers: each is looked at for each request */
     REACH_WHAT_MAX = 256,
 };
 #define REACH_NOTHING SPAN("0\n")
@@ -33,7 +34,8 @@ struct reach_what {
 int reach_read(struct span said, struct reach_what *out) MUSTCHECK;
 /* A rule more. */
 void reach_put(struct dynbuf *text, bool allows, const struct reach_what *w);
-/* What both let, into an empty buffer; texts that reach_ok. -1: it is more than REACH_MAX. */
+/* What both let, into an empty buffer; texts that reach_ok. -1: it is more than REACH_MAX bytes or REACH_ALL_MAX
+ * rules. */
 int reach_both(struct dynbuf *out, struct span a, struct span b) MUSTCHECK;
 bool reach_ok(struct span text) MUSTCHECK;
 

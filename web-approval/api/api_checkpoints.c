@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
+#include "proxy/reach/reach.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/dock.h"
 #include "web-approval/route.h"
@@ -222,15 +223,31 @@ static void taken(struct exchange *x, struct frame *f)
     go_on(x);
 }
 
+/* What may be reached with its files: of one that the dock started without a network nothing, also where its row is
+ * older than such words. -1: the store cannot be read. */
+static int reach_of(struct exchange *x, const struct sandbox_row *row, struct span *reach)
+{
+    struct span note;
+    struct err e;
+
+    if (dock_note(x, row->name, &note, &e) != 0)
+        return -1;
+    const struct json *said = note.n > 0 ? json_parse(note, &x->arena) : NULL;
+    bool nothing = note.n > 0 && (!said || json_get(said, SPAN("alone")));
+    *reach = nothing ? REACH_NOTHING : row->reach;
+    return 0;
+}
+
 /* Nothing in it runs, and its leases are dead. */
 static void paused(struct exchange *x)
 {
     struct snapping *v = x->step;
     struct sandbox_row row;
+    struct span reach;
     struct err e;
     struct dynbuf *b;
 
-    if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) != 1) {
+    if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) != 1 || reach_of(x, &row, &reach) != 0) {
         v->how = STORE_FAILED;
         v->why = SPAN("the ledger's row of the sandbox cannot be read");
         go_on(x);
@@ -246,7 +263,7 @@ static void paused(struct exchange *x)
     msg_put_span(b, row.tenant);
     msg_put_span(b, row.owner);
     msg_put_span(b, v->name);
-    msg_put_span(b, row.reach);
+    msg_put_span(b, reach);
     v->asked = true;
     ask_send(x);
 }

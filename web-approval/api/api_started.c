@@ -194,7 +194,7 @@ static void started(struct exchange *x, struct frame *f)
                       "the sandbox was not started: %.*s", SPAN_FMT(why));
         return;
     }
-    api_started_note(x, "sandbox-start", span_str(s->name), NULL);
+    api_reach_note(x, s);
     if (s->from.n > 0)
         api_checkpoint_note(x, "sandbox-restore", span_str(s->name), s->from);
     if (s->then) {

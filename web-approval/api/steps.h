@@ -45,6 +45,8 @@ struct starting {
 void api_start_begin(const struct desk *d, struct starting *s);
 /* What it may reach of what the policy lets it, if that is given. -1, answered. */
 int api_reach_take(struct exchange *x, struct starting *s, const struct json *given) MUSTCHECK;
+/* The audit's record of a start, with what it may reach. */
+void api_reach_note(struct exchange *x, const struct starting *s);
 /* And no more than this. -1, answered. */
 int api_reach_narrow(struct exchange *x, struct starting *s, struct span more) MUSTCHECK;
 /* How much it may send and be sent, if that is given. -1, answered. */

@@ -79,6 +79,17 @@ def it_outlives_what_forgets(lab):
                 {"allowOut": ["a\nn b"]}, {"denyOut": [""]}):
         status, said = key.ask("POST", "/v2/sandboxes", {"templateID": "base", "network": bad})
         assert status == 400 and said["message"], (bad, status, said)
+    # What is said in another form is never taken for nothing said.
+    for bad in ("deny", 5, True, [None], [], {"allow_internet_access": False}, {"denyout": []}, {"allowOut": {}}, {"denyOut": False}, {"rules": []},
+                {"denyOut": ["0.0.0.0/0", None]}):
+        status, said = key.ask("POST", "/v2/sandboxes", {"templateID": "base", "network": bad})
+        assert status == 400 and "network" in said["message"], (bad, status, said)
+    for bad in ("false", 0, {}, []):
+        status, said = key.ask("POST", "/v2/sandboxes", {"templateID": "base", "allow_internet_access": bad})
+        assert status == 400 and "allow_internet_access" in said["message"], (bad, status, said)
+    for bad in ({"egressProxy": False}, {"allowPublicTraffic": False}, {"maskRequestHost": ""}, {"httpsPorts": []}):
+        status, said = key.ask("POST", "/v2/sandboxes", {"templateID": "base", "network": bad})
+        assert status == 501 and said["message"], (bad, status, said)
 
 
 @test()

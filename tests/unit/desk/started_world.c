@@ -255,6 +255,18 @@ void row_reaches(const char *reach)
     run_on(sql);
 }
 
+void box_has_note(const char *note)
+{
+    char sql[512];
+    run_on("DELETE FROM token WHERE scope='box'");
+    (void)snprintf(sql, sizeof(sql),
+                   "INSERT INTO token(kind,scope,name,tenant,hash,note,created_ms) VALUES "
+                   "('access','box','one','default',NULL,'%s',1)",
+                   note);
+    if (*note)
+        run_on(sql);
+}
+
 void row_of(struct span name)
 {
     char sql[256];

@@ -51,6 +51,8 @@ void row_of(struct span name);
 void row_is_gone(struct span name);
 void row_is_back(struct span name);
 /* What the sandbox box may reach, as the ledger has it. */
+/* What the dock was told of `box` when it was started; "": nothing, it is not the dock's. */
+void box_has_note(const char *note);
 void row_reaches(const char *reach);
 /* The warden is asked which checkpoint that is, and says what with its files may be reached. */
 void looked(const char *reach);

@@ -141,7 +141,11 @@ static void what_it_may_reach_is_written_down(void **state)
         {"{\"denyOut\":[\"1.2.3.4\",\"a.test\"]}", "-a 1.2.3.4/32\n-n a.test\n"},
         /* Neither family's all is the other's. */
         {"{\"allowOut\":[\"0.0.0.0/0\"],\"denyOut\":[\"::/0\"]}", "+a 0.0.0.0/0\n-a 0:0:0:0:0:0:0:0/0\n"},
-        {"{\"allowOut\":[\"::/0\"],\"denyOut\":[\"0.0.0.0/0\"]}", "+a 0:0:0:0:0:0:0:0/0\n"},
+        /* IPv4 in IPv6 is IPv4, and no name was allowed that could be either. */
+        {"{\"allowOut\":[\"::/0\"],\"denyOut\":[\"0.0.0.0/0\"]}", "+a 0:0:0:0:0:0:0:0/0\n-a 0.0.0.0/0\n"},
+        {"{\"allowOut\":[\"2001:db8::1\"],\"denyOut\":[\"::/0\",\"0.0.0.0/0\"]}",
+         "+a 2001:db8:0:0:0:0:0:1/128\n-a 0.0.0.0/0\n"},
+        {"{\"allowOut\":[\"::/0\",\"a.test\"],\"denyOut\":[\"0.0.0.0/0\"]}", "+a 0:0:0:0:0:0:0:0/0\n+n a.test\n"},
         {"{\"denyOut\":[\"::/0\"]}", "-a 0:0:0:0:0:0:0:0/0\n"},
         {"{\"allowOut\":[\"a.test\"],\"denyOut\":[\"::/0\"]}", "+n a.test\n-a 0:0:0:0:0:0:0:0/0\n"},
         {"{\"allowOut\":[\"a.test\",\"0.0.0.0/0\"],\"denyOut\":[\"10.0.0.0/8\"]}",

@@ -299,13 +299,13 @@ static void what_a_command_said_is_there_to_be_read(void **state)
 }
 
 /* A fork reaches no more than what it is made of, and what is kept of it says so, whoever asks. */
-static void a_fork_reaches_no_more(void **state)
+static void fork_reaches(const char *of_row, const char *note, const char *reach)
 {
-    static const char reach[] = "+n a.test\n&\n-a 10.0.0.0/8\n";
     static const struct span still = SPAN("\1\1\0\0\0\0\0\0\0\4\0\0\0\0");
     struct dynbuf runs = list_of_one(PAUSE_NONE), paused = list_of_one(PAUSE_CGROUP_1);
     struct wire_sandbox row;
-    row_reaches(reach);
+    row_reaches(of_row);
+    box_has_note(note);
     assert_int_equal(control("POST /api/v1/sandboxes/box/fork", "{\"name\":\"twin\",\"lane\":\"web\"}"), 0);
     answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&runs));
     answer(ASK_WARDEN, M_SB_PAUSED, still);
@@ -327,8 +327,21 @@ static void a_fork_reaches_no_more(void **state)
     answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\0\0\0\0\4full"));
     assert_int_equal(x.status, 503);
     row_reaches("");
+    box_has_note("");
     dynbuf_free(&runs);
     dynbuf_free(&paused);
+}
+
+/* Rows from before narrowings say nothing of a sandbox without a network; the dock's note does. */
+static void a_fork_reaches_no_more(void **state)
+{
+    static const char reach[] = "+n a.test\n&\n-a 10.0.0.0/8\n";
+    fork_reaches(reach, "", reach);
+    fork_reaches(reach, "{\"started_ms\":1}", reach);
+    fork_reaches("", "{\"started_ms\":1,\"alone\":true}", "0\n");
+    fork_reaches(reach, "{\"alone\":true}", "0\n");
+    fork_reaches("", "what is none", "0\n");
+    fork_reaches("", "", "");
 }
 
 int main(void)

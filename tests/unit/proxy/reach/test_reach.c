@@ -248,6 +248,32 @@ static void what_is_a_text_of_rules(void **state)
     assert_true(reach_ok(span_of(text, (size_t)(at - text) + 7)));
 }
 
+/* Each is looked at for each request, by a judge that other tenants' sandboxes have as well. */
+static void rules_of_all_layers_are_bounded(void **state)
+{
+    struct dynbuf one, more, all;
+    dynbuf_init(&one, REACH_MAX);
+    dynbuf_init(&more, REACH_MAX);
+    dynbuf_init(&all, REACH_MAX);
+    for (unsigned i = 0; i < REACH_RULES_MAX; i++)
+        (void)dynbuf_addf(&one, "-n a%u\n", i);
+    for (unsigned i = 0; i < REACH_ALL_MAX - REACH_RULES_MAX; i++)
+        (void)dynbuf_addf(&more, "-n b%u\n", i);
+    assert_int_equal(reach_both(&all, dynbuf_span(&one), dynbuf_span(&more)), 0);
+    assert_true(reach_ok(dynbuf_span(&all)));
+    (void)dynbuf_addf(&all, "&\n-n c\n");
+    assert_false(reach_ok(dynbuf_span(&all)));
+    assert_int_equal(reach_by_name(dynbuf_span(&all), SPAN("other.test"), SPAN_NONE), REACH_NO);
+    (void)dynbuf_addf(&more, "-n c\n");
+    dynbuf_reset(&all);
+    assert_int_equal(reach_both(&all, dynbuf_span(&one), dynbuf_span(&more)), -1);
+    dynbuf_reset(&all);
+    assert_int_equal(reach_both(&all, dynbuf_span(&one), dynbuf_span(&one)), 0); /* the same is no more */
+    dynbuf_free(&one);
+    dynbuf_free(&more);
+    dynbuf_free(&all);
+}
+
 static void both(struct dynbuf *out, const char *a, const char *b, const char *wanted)
 {
     dynbuf_reset(out);
@@ -374,6 +400,7 @@ int main(void)
         cmocka_unit_test(which_addresses),
         cmocka_unit_test(one_spelling),
         cmocka_unit_test(what_is_a_text_of_rules),
+        cmocka_unit_test(rules_of_all_layers_are_bounded),
         cmocka_unit_test(what_both_let),
         cmocka_unit_test(it_never_loosens),
     };
