@@ -108,7 +108,7 @@ static enum gate_said answered(struct span api, struct span json, struct span *r
     "{\"type\":\"function\",\"function\":{\"name\":\"" name "\",\"arguments\":\"" arguments "\"}}"
 #define CHOICE_END(calls, why)                                                                                       \
     SPAN("{\"choices\":[{\"finish_reason\":\"" why "\",\"message\":{\"content\":null,\"tool_calls\":[" calls "]}}]"  \
-                                                                                                             "}")
+         "}")
 #define CHOICE(calls) CHOICE_END(calls, "tool_calls")
 
 static void one_call_is_a_verdict(void **state)
