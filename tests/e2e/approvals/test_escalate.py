@@ -43,7 +43,7 @@ def others_are_asked_after_a_time_and_nothing_else_changes(lab):
     sink = Hook(lab)
     lead = Hook(lab)
     config = "notify:\n" + "".join(f"  - {{ {t} }}\n" for t in (hook(sink.port), hook(lead.port, "lead", ", events: [escalated]")))
-    up, gw = setup(lab, "by: desk, quorum: 2, within: 2h, escalate: { after: 1h, to: leads }", config, {"ops-key": text, "lead-key": text})
+    up, gw = setup(lab, "by: desk, quorum: 2, escalate: { after: 1h, to: leads }", config, {"ops-key": text, "lead-key": text})
     alice, bob, carol = added(gw, "alice"), added(gw, "bob", "--group", "leads"), added(gw, "carol")
     agent = start(lab, gw, up, "/things", "--data-binary", "a=1")
     ticket = gw.pending()["id"]
