@@ -21,7 +21,7 @@ static void date_text(uint64_t wall_ms, char out[40])
 static int head_fields(const struct exchange *x, bool last, struct dynbuf *out)
 {
     const char *csp = x->download[0] || x->inert ? CSP_DOWNLOAD : CSP_PAGE;
-    char date[40], disposition[96];
+    char date[40], disposition[96], woke[24];
     const struct {
         const char *name, *value;
     } fields[] = {
@@ -44,9 +44,11 @@ static int head_fields(const struct exchange *x, bool last, struct dynbuf *out)
         {"Set-Cookie", x->cookie[0] ? x->cookie : NULL},
         {"Set-Cookie", x->browser[0] ? x->browser : NULL},
         {"Set-Cookie", x->flow[0] ? x->flow : NULL},
+        {"Countersign-Restored", x->woke ? woke : NULL}, /* as which generation */
         {"Connection", last ? "close" : NULL},
     };
 
+    (void)snprintf(woke, sizeof(woke), "%llu", (unsigned long long)x->woke);
     date_text(x->wall_ms, date);
     (void)snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s\"", x->download);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
