@@ -53,14 +53,14 @@ def its_files_are_there_again_and_nothing_else(lab, gw):
     assert is_now["generation"] > before["generation"] and is_now["left_ms"] > 3600 * 1000, is_now
     assert b"idle since" in gw.cli("sandbox", "started", rc=0).out
     assert gw.cli_json("checkpoint", "list")["checkpoints"] == [] and len(kept(gw)) == 1  # nobody's to find, and counted
-    assert [r["how"] for r in gw.cli_json("sandbox", "list")["sandboxes"] if r["name"] == "box"] == ["idle"]
+    assert [r["kind"] for r in gw.cli_json("sandbox", "list")["sandboxes"] if r["name"] == "box"] == ["idle"]
     # What needs what ran in it does not restore it.
     for words in (("ps", "box"), ("attach", "box", number), ("kill", "box", number), ("logs", "box", number),
                   ("timeout", "box", "1h"), ("pause", "box")):
         done = gw.cli("sandbox", *words)
         assert done.rc != 0 and b"idle" in done.err, (words, done.text())
     assert b"is idle" in gw.cli("sandbox", "start", "box", rc=1).err
-    assert b"or is idle" in gw.cli("sandbox", "remove", "box", rc=1).err
+    assert b"or is idle" in gw.cli("sandbox", "rm", "box", rc=1).err
     assert state(gw, "box") == "idle"
     done = shell(gw, "box", "cat a/link; stat -c %a a/b/file; pgrep sleep || echo none")
     assert done.out == b"kept\n700\nnone\n" and SAID in done.err, done.text()
@@ -73,7 +73,7 @@ def its_files_are_there_again_and_nothing_else(lab, gw):
     lab.wait_for("its checkpoint gone", lambda: not kept(gw))
     assert in_store(gw, "SELECT * FROM idle") == []
     assert SAID not in shell(gw, "box", "true").err  # once
-    gw.recorded(2, about="sandbox-idle", fits=lambda r: r["what"]["sandbox"] == "box")
+    gw.recorded(1, about="sandbox-idle", fits=lambda r: r["what"]["sandbox"] == "box")
     gw.cli("runs", "verify", rc=0)
     gw.cli("audit", "verify", rc=0)
     gw.cli("sandbox", "destroy", "box", rc=0)
@@ -137,7 +137,7 @@ def no_lease_of_before_is_good_after_it(lab):
 @test()
 def one_that_cannot_be_kept_stays_paused_and_says_why(lab):
     """G24"""
-    gw = setup(lab, config="limits: { checkpoints: 1M }\n")
+    gw = setup(lab, config="limits: { checkpoints: 2MiB }\n")
     lab.expects(r"stays paused, and is tried to be put aside again")
     start(gw, "box", "--idle", "1s")
     shell(gw, "box", "head -c 3M /dev/urandom > big; echo kept > file; sleep 600 &")

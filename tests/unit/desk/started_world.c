@@ -212,6 +212,7 @@ struct dynbuf list_of_one(enum pause_way way)
     msg_put_u8(&list, 1);
     msg_put_u16(&list, 0);
     msg_put_u8(&list, (uint8_t)way);
+    msg_put_span(&list, SPAN_NONE);
     return list;
 }
 
