@@ -42,10 +42,11 @@ void verb_say_restored(void)
     uint64_t generation = api_restored();
 
     if (generation)
-        fprintf(stderr,
-                "countersign: the sandbox was idle: its files were restored, as generation %llu, and nothing that ran "
-                "in it before\n",
-                (unsigned long long)generation);
+        fprintf(
+            stderr,
+            "countersign: the sandbox was idle: its files were restored, as generation %llu, and nothing that ran "
+            "in it before\n",
+            (unsigned long long)generation);
 }
 
 void verb_end(struct gateway_call *g)

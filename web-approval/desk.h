@@ -119,10 +119,10 @@ struct desk {
     struct task *tasks;        /* that run (tasks/task.h) */
     uint64_t moment_at;        /* when the warden is asked who stands still for a moment (api_moment.c); 0: not */
     unsigned moment_turn;
-    struct idler *idlers;                   /* that are put aside, or restored, now (idle/) */
-    uint64_t idle_at, idle_sweep_at;        /* when it is looked who is to be, and for what nobody needs; 0: not */
-    uint64_t idle_ms;                       /* of what is started with no time of its own; 0: none is put aside */
-    bool idle_none, idle_unsure;            /* none is idle; what the ledger did not say may come yet */
+    struct idler *idlers;            /* that are put aside, or restored, now (idle/) */
+    uint64_t idle_at, idle_sweep_at; /* when it is looked who is to be, and for what nobody needs; 0: not */
+    uint64_t idle_ms;                /* of what is started with no time of its own; 0: none is put aside */
+    bool idle_none, idle_unsure;     /* none is idle; what the ledger did not say may come yet */
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char desk_tls[8]; /* the page speaks TLS itself; empty: it does not */
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];

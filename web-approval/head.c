@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "common/http/http.h"
+#include "web-approval/route.h"
 #include "web-approval/server.h"
 
 #define CSP_PAGE                                                                                                     \
@@ -89,6 +90,19 @@ static struct span reason_of(unsigned status)
         if (words[i].status == status)
             return span_str(words[i].words);
     return SPAN("Status");
+}
+
+bool head_refused(enum desk_place place, const struct http_head *h, struct http_err *e)
+{
+    if (route_streams(place, h))
+        return false;
+    if (h->framing == HTTP_CHUNKED)
+        *e = (struct http_err){411, "length", "send the body with a Content-Length"};
+    else if (h->framing == HTTP_LENGTH && h->length > DESK_BODY_MAX)
+        *e = (struct http_err){413, "large", "a body may have 64 KiB here"};
+    else
+        return false;
+    return true;
 }
 
 int answer_head(const struct exchange *x, bool last, struct dynbuf *out)

@@ -17,7 +17,7 @@ enum {
     BOTH = PLACE_PAGE | PLACE_CONTROL,
     OPEN = 4 /* without a session */,
     STREAMS = 8 /* its body is read by whoever takes it */,
-    KEYS = 32,  /* by the dock with an API key alone */
+    KEYS = 32,   /* by the dock with an API key alone */
     BROKER = 64, /* of those who speak as the dock does, by the broker alone */
     WAKES = 128, /* an idle sandbox is restored for it */
     RAN = 256    /* it needs what runs in one, and of an idle one nothing does */

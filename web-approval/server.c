@@ -299,20 +299,6 @@ static bool request_run(struct client *c, size_t head, size_t all)
     return handled(c);
 }
 
-/* What is wrong with a head that the parser took. */
-static bool head_refused(enum desk_place place, const struct http_head *h, struct http_err *e)
-{
-    if (route_streams(place, h))
-        return false;
-    if (h->framing == HTTP_CHUNKED)
-        *e = (struct http_err){411, "length", "send the body with a Content-Length"};
-    else if (h->framing == HTTP_LENGTH && h->length > DESK_BODY_MAX)
-        *e = (struct http_err){413, "large", "a body may have 64 KiB here"};
-    else
-        return false;
-    return true;
-}
-
 /* Requests that are complete, one after the other. */
 static void client_work(struct client *c)
 {

@@ -245,8 +245,7 @@ static void opened(struct call *x, unsigned status, struct span body)
     if (status != 204)
         reply_desk(x, status, body);
     else
-        reply_open(x, c->was_paused ? 201 : 200,
-                   &(struct box_open){x->arg, c->template, c->restored, c->again});
+        reply_open(x, c->was_paused ? 201 : 200, &(struct box_open){x->arg, c->template, c->restored, c->again});
 }
 
 static void extended(struct call *x, unsigned status, struct span body)

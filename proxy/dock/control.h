@@ -9,8 +9,8 @@ enum { CONTROL_LIST_MAX = 1000, CONTROL_PAGE = 100 /* rows of a page; unless ano
 /* As the desk lists it. */
 struct box {
     struct span name;
-    const struct json *note; /* what was said when it was started; NULL: nothing */
-    bool paused; /* or idle, which is more than paused */
+    const struct json *note;                              /* what was said when it was started; NULL: nothing */
+    bool paused;                                          /* or idle, which is more than paused */
     uint64_t started_ms, left_ms, memory, disk, restored; /* restored: so often, after it was idle */
 };
 void box_read(const struct call *x, const struct json *j, struct box *b);

@@ -29,8 +29,7 @@ static bool is_wanted(const struct form_head *h, const struct order *o)
 {
     bool idle = span_eq(h->name, FORM_OF_IDLE);
 
-    return o->what == ORDER_IDLE ? idle
-                                 : span_eq(h->tenant, o->tenant) && !idle && !span_eq(h->name, FORM_OF_FORK);
+    return o->what == ORDER_IDLE ? idle : span_eq(h->tenant, o->tenant) && !idle && !span_eq(h->name, FORM_OF_FORK);
 }
 
 static int see(void *arg, const char *id)
@@ -90,8 +89,7 @@ static bool put_one(const struct store *s, const struct found *one, struct dynbu
     struct err e;
 
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 &&
-              shelf_head(&shelf, one->id, &b, &h, &e) == 0;
+    bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 && shelf_head(&shelf, one->id, &b, &h, &e) == 0;
     if (ok)
         form_put_head(out, &h);
     shelf_close(&shelf);

@@ -17,7 +17,7 @@
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
 #include "sandbox-shim/warden/flow.h"
-#include "sandbox-shim/warden/idle.h"
+#include "sandbox-shim/warden/idle/idle.h"
 #include "sandbox-shim/warden/ring.h"
 #include "sandbox-shim/warden/talk.h"
 #include "sandbox-shim/warden/wire_box.h"

@@ -64,7 +64,8 @@ int wire_get_box(struct msg_in *m, struct wire_box *x, bool order)
         !(within(x->memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, BYTES_MAX) || (order && x->memory == 0)) ||
         !(within(x->pids, BOX_PIDS_MIN, PIDS_MAX) || (order && x->pids == 0)) ||
         !within(x->disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, BYTES_MAX) || x->egress_requests > BOX_EGRESS_MAX ||
-        x->egress_bytes > BOX_EGRESS_MAX || x->idle_ms > BOX_IDLE_MAX_MS || !within(x->files, BOX_FILES_MIN, FILES_MAX)) {
+        x->egress_bytes > BOX_EGRESS_MAX || x->idle_ms > BOX_IDLE_MAX_MS ||
+        !within(x->files, BOX_FILES_MIN, FILES_MAX)) {
         m->bad = true;
         return -1;
     }

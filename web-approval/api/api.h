@@ -67,7 +67,7 @@ struct started {
     struct wire_box box;
     uint64_t generation, age_ms, left_ms, idle_ms; /* idle: since a command ran in it */
     unsigned version, commands, way;               /* enum pause_way */
-    struct span not_idle; /* why it could not be put aside; empty: that was not tried */
+    struct span not_idle;                          /* why it could not be put aside; empty: that was not tried */
 };
 void api_started_get(struct msg_in *m, struct started *s);
 /* What it is made of, in its row of the ledger. */

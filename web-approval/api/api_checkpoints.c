@@ -162,7 +162,8 @@ static void let_go(struct exchange *x)
         api_checkpoint_forget(x->desk, v->start.tenant, h.id);
     /* Who kept it may have been killed: what is half written goes, and what of a fork was whole just before. */
     if (v->asked && v->how != STORE_DONE)
-        api_checkpoint_tell(x->desk, v->forks ? ORDER_SWEEP : ORDER_LIST, v->start.tenant, v->forks ? x->arg : SPAN_NONE);
+        api_checkpoint_tell(x->desk, v->forks ? ORDER_SWEEP : ORDER_LIST, v->start.tenant,
+                            v->forks ? x->arg : SPAN_NONE);
     api_moment_look(x->desk);
 }
 

@@ -171,8 +171,8 @@ static int stream_answer(struct exchange *x)
     x->status = 200;
     x->type = "text/event-stream";
     x->stream = true;
-    (void)dynbuf_addf(&x->out, "event: hello\ndata: {\"stream\":%llu,\"input\":%d",
-                      (unsigned long long)x->follow, x->input ? TALK_IN_WINDOW : 0);
+    (void)dynbuf_addf(&x->out, "event: hello\ndata: {\"stream\":%llu,\"input\":%d", (unsigned long long)x->follow,
+                      x->input ? TALK_IN_WINDOW : 0);
     if (x->woke)
         (void)dynbuf_addf(&x->out, ",\"restored\":%llu", (unsigned long long)x->woke);
     (void)dynbuf_addf(&x->out, "}\n\n");

@@ -5,7 +5,7 @@
 #include "web-approval/api/api.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/dock.h"
-#include "sandbox-shim/warden/idle.h"
+#include "sandbox-shim/warden/idle/idle.h"
 #include "web-approval/route.h"
 #include "web-approval/store/idle.h"
 

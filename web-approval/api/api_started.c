@@ -506,10 +506,9 @@ void api_started_start(struct exchange *x)
         [SAYS_DISK] = {"disk", JSON_NUMBER, false, NULL},     [SAYS_FILES] = {"files", JSON_NUMBER, false, NULL},
         [SAYS_EGRESS] = {"egress", JSON_OBJECT, false, NULL}, [SAYS_TIMEOUT] = {"timeout", JSON_NUMBER, false, NULL},
         [SAYS_IDLE] = {"idle", JSON_NUMBER, false, NULL},     [SAYS_FROM] = {"from", JSON_STRING, false, NULL},
-        [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},
-        [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},     [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},
-        [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL}, [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},
-        [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}};
+        [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},   [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},
+        [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},  [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL},
+        [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},     [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)

@@ -23,8 +23,8 @@ void api_resume_go(struct exchange *x);
 void api_moment_look(struct desk *d);
 /* Do so, if that is due by now. */
 void api_moment_due(struct desk *d, uint64_t now_ms);
-/* A request of the desk's own, whom nobody waits for; NULL: no memory. Once it is asked with, or has a status, it ends
- * as any other does. */
+/* A request of the desk's own, whom nobody waits for; NULL: no memory. Once it is asked with, or has a status, it
+ * ends as any other does. */
 struct exchange *api_own(struct desk *d, uint64_t now_ms) MUSTCHECK;
 
 /* One that is being started. */
@@ -35,9 +35,9 @@ struct starting {
     struct span wanted;        /* the digest that its image must have; empty: any */
     struct wire_box box;
     uint64_t cpu_percent, timeout_s, generation;
-    bool bound;                       /* it ends with this process, should nobody end it before */
-    bool strict, borrows;             /* borrows: `from` is of no use to anybody once that is over */
-    bool wakes;                       /* it is idle, and restored: `from` and `owner` are its own */
+    bool bound;           /* it ends with this process, should nobody end it before */
+    bool strict, borrows; /* borrows: `from` is of no use to anybody once that is over */
+    bool wakes;           /* it is idle, and restored: `from` and `owner` are its own */
     struct span owner;
     bool asked;                       /* the warden was */
     void (*then)(struct exchange *x); /* when it runs, instead of the answer */

@@ -1,5 +1,5 @@
-/* Sandboxes that were paused for as long as they may are put aside, by nobody's request; and checkpoints of theirs that
- * none of them needs are thrown away, which who was killed left behind. */
+/* Sandboxes that were paused for as long as they may are put aside, by nobody's request; and checkpoints of theirs
+ * that none of them needs are thrown away, which who was killed left behind. */
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/net/chan.h"

@@ -35,8 +35,8 @@ struct idle_parked {
 struct idler {
     struct idler *next;
     struct span name, tenant;
-    bool waits; /* who needs it waits until this is over; else that goes first */
-    bool aside; /* it is put aside, and not restored */
+    bool waits;    /* who needs it waits until this is over; else that goes first */
+    bool aside;    /* it is put aside, and not restored */
     uint64_t woke; /* it was restored, as this generation */
     struct idle_parked *parked;
 };

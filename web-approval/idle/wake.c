@@ -1,6 +1,7 @@
-/* An idle sandbox is needed. What may be left of it ends, be it that it had not ended yet or that a desk before this one
- * was killed while it restored it, and then it is started with its files, as its next generation. Nothing is done in it
- * before the ledger has written down that it has them: until then it is idle, whatever becomes of what was begun. */
+/* An idle sandbox is needed. What may be left of it ends, be it that it had not ended yet or that a desk before this
+ * one was killed while it restored it, and then it is started with its files, as its next generation. Nothing is done
+ * in it before the ledger has written down that it has them: until then it is idle, whatever becomes of what was
+ * begun. */
 #include <stdio.h>
 
 #include "common/msg.h"
@@ -143,8 +144,7 @@ static void wake(struct exchange *x, struct waking *w)
 {
     struct dynbuf *b;
 
-    if (api_checkpoint_place(x) != 0 ||
-        !(b = ask_begin(x, ASK_WARDEN, M_SB_IDLE_END, M_SB_DESTROYED, gone)))
+    if (api_checkpoint_place(x) != 0 || !(b = ask_begin(x, ASK_WARDEN, M_SB_IDLE_END, M_SB_DESTROYED, gone)))
         return;
     ask_longer(x, DESK_START_MS);
     x->holds = w;

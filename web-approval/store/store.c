@@ -372,7 +372,7 @@ int desk_store_head(struct desk_store *s, uint64_t *seq, struct err *e)
 
 #define SANDBOX_COLUMNS                                                                                              \
     "name, session, owner, tenant, kind, labels_json, generation, created_ms, changed_ms, token_hash IS NOT NULL, "  \
-    "(SELECT count(*) FROM ticket WHERE ticket.sandbox = name AND state = 'pending'), coalesce(token_hash, x''), "  \
+    "(SELECT count(*) FROM ticket WHERE ticket.sandbox = name AND state = 'pending'), coalesce(token_hash, x''), "   \
     "restored"
 
 static void sandbox_row(struct row *r, struct sandbox_row *s)

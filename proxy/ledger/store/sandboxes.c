@@ -426,9 +426,9 @@ static int given_ends(struct store *s, struct span name, bool idle, struct wire_
     if (change(s, idle ? SQL_SANDBOX_IDLE : SQL_SANDBOX_END, name) != 0 || leases_end_sandbox(s, name, how) != 0 ||
         grants_end_sandbox(s, name, how) != 0 || find(s, name, b) != 1)
         return -1;
-    return idle ? change(s, SQL_TOKEN_SHUT_SANDBOX, name)
-           : tokens_end_sandbox(s, name) == 0 ? later_end_sandbox(s, name, b->session)
-                                              : -1;
+    if (idle)
+        return change(s, SQL_TOKEN_SHUT_SANDBOX, name);
+    return tokens_end_sandbox(s, name) == 0 ? later_end_sandbox(s, name, b->session) : -1;
 }
 
 /* lost: nobody told when, or how. One whose files were being restored is idle as before. */
@@ -487,8 +487,7 @@ int store_sandbox_idle(struct store *s, const struct store_idle *i, const char *
     *why = found == 0 ? "it is not any more what it was when it was paused" : NULL;
     if (found <= 0)
         return found;
-    if (given_ends(s, i->name, true, &b) != 0 || idle_put(s, i, b.tenant) != 0 ||
-        tell(s, &b, CHANGE_SANDBOX) != 0)
+    if (given_ends(s, i->name, true, &b) != 0 || idle_put(s, i, b.tenant) != 0 || tell(s, &b, CHANGE_SANDBOX) != 0)
         return -1;
     return runs_put_aside(s, &b, i->generation);
 }

@@ -96,7 +96,7 @@ int group_setup(void **state)
                           "('access','abox','one','acme',randomblob(32),'{\"template\":\"base\"}',1)",
                           NULL, NULL, NULL) != SQLITE_OK ||
              run_file(db, "egress/schema_15.sql") || run_file(db, "people/schema_16.sql") ||
-             run_file(db, "people/schema_17.sql");
+             run_file(db, "people/schema_17.sql") || run_file(db, "idle/schema_21.sql");
     (void)sqlite3_close(db);
     desk.store = desk_store_new(db_path);
     desk.ledger = desk.parent = desk.warden = (struct chan *)&desk;

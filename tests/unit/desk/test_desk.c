@@ -111,7 +111,7 @@ static int group_setup(void **state)
     static const char *const files[] = {"schema.sql",           "schema_2.sql",         "schema_3.sql",
                                         "askers/schema_9.sql",  "people/schema_10.sql", "gates/schema_12.sql",
                                         "askers/schema_13.sql", "tell/schema_14.sql",   "egress/schema_15.sql",
-                                        "people/schema_16.sql", "people/schema_17.sql"};
+                                        "people/schema_16.sql", "people/schema_17.sql", "idle/schema_21.sql"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         schema(db, files[i]);
     ticket(db, TICKET, "pending", 0, 0, "");
