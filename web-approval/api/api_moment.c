@@ -92,7 +92,7 @@ struct exchange *api_own(struct desk *d, uint64_t now)
     (void)snprintf(x->operator, sizeof(x->operator), "the gateway");
     dynbuf_init(&x->raw, OWN_MAX);
     dynbuf_init(&x->out, OWN_MAX);
-    arena_init(&x->arena, OWN_MAX);
+    arena_init(&x->arena, DESK_ARENA_MAX);
     x->head.path = SPAN("/api/");
     return x;
 }

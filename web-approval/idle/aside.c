@@ -283,10 +283,29 @@ static void ask_kept(struct exchange *x, struct span behind)
     ask_send(x);
 }
 
+/* A desk before this one was killed while it restored it: nobody would do anything in it. */
+static int end_half(void *ctx, const struct idle_row *r)
+{
+    struct desk *d = ctx;
+    struct dynbuf *b = NULL;
+
+    if (!span_eq(r->kind, SPAN("started")) || idler_of(d, r->name))
+        return 0;
+    api_started_over(d, r->name, r->generation);
+    if (d->warden && (b = chan_begin(d->warden, M_SB_IDLE_END, ++d->last_id)) != NULL) {
+        msg_put_span(b, r->name);
+        msg_put_u64(b, r->generation);
+        (void)chan_commit(d->warden);
+    }
+    return 0;
+}
+
 /* Whatever a desk before this one said to the ledger is written down by now, or never will be. */
 static void fenced(struct exchange *x, struct frame *f)
 {
-    if (f)
+    struct err e;
+
+    if (f && desk_store_idles(x->desk->store, &x->arena, end_half, x->desk, &e) == 0)
         ask_kept(x, SPAN_NONE);
     else
         reply_empty(x, 204);
