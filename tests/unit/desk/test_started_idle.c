@@ -38,7 +38,7 @@ static int idle(void **state)
                                         .digest = SPAN(A_DIGEST),
                                         .lane = SPAN("web")});
     run_on("DELETE FROM idle", SPAN_NONE);
-    run_on("INSERT INTO idle VALUES ('box','default','ck-0','x',50,1,5000,1)", SPAN_NONE);
+    run_on("INSERT INTO idle VALUES ('box','default','ck-0',x'00',50,1,5000,1)", SPAN_NONE);
     run_on("UPDATE idle SET box=?1", dynbuf_span(&b));
     run_on("UPDATE sandbox SET kind='idle',generation=5,session='work',owner='uid 7' WHERE name='box'", SPAN_NONE);
     dynbuf_free(&b);
