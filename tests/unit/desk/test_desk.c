@@ -112,7 +112,7 @@ static int group_setup(void **state)
                                         "askers/schema_9.sql",  "people/schema_10.sql", "gates/schema_12.sql",
                                         "askers/schema_13.sql", "tell/schema_14.sql",   "egress/schema_15.sql",
                                         "people/schema_16.sql", "people/schema_17.sql", "people/schema_18.sql",
-                                        "egress/schema_19.sql"};
+                                        "egress/schema_19.sql", "idle/schema_20.sql"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         schema(db, files[i]);
     ticket(db, TICKET, "pending", 0, 0, "");
