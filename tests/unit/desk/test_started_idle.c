@@ -8,7 +8,8 @@
 #include "web-approval/ask.h"
 #include "web-approval/idle/idle.h"
 
-#define OK SPAN("\1\0\0\0\0")
+#define OK    SPAN("\1\0\0\0\0")
+#define REACH "+n a.test\n&\n-a 10.0.0.0/8\n"
 
 static void run_on(const char *sql, struct span blob)
 {
@@ -41,6 +42,7 @@ static int idle(void **state)
     run_on("INSERT INTO idle VALUES ('box','default','ck-0',x'00',50,1,5000,1)", SPAN_NONE);
     run_on("UPDATE idle SET box=?1", dynbuf_span(&b));
     run_on("UPDATE sandbox SET kind='idle',generation=5,session='work',owner='uid 7' WHERE name='box'", SPAN_NONE);
+    row_reaches(REACH);
     dynbuf_free(&b);
     desk.idle_none = false;
     return 0;
@@ -50,6 +52,7 @@ static int awake(void **state)
 {
     run_on("DELETE FROM idle", SPAN_NONE);
     run_on("UPDATE sandbox SET kind='started',generation=4 WHERE name='box'", SPAN_NONE);
+    row_reaches("");
     return 0;
 }
 
@@ -65,6 +68,7 @@ static void to_its_start(void)
     struct wire_sandbox b;
     assert_int_equal(wire_get_sandbox(&m, &b), 0);
     assert_true(span_eq(b.session, SPAN("work")) && span_eq(b.owner, SPAN("uid 7")) && b.egress_epoch == 1);
+    assert_true(span_eq(b.reach, SPAN(REACH)));
     answer(ASK_LEDGER, M_SANDBOX_DONE, OK);
     assert_int_equal(sent_type, M_SB_START_FROM);
     assert_true(span_find(dynbuf_span(&sent), SPAN("ck-0")) < sent.n &&
@@ -161,6 +165,31 @@ static void a_list_has_it_and_its_end_removes_its_checkpoint(void **state)
     assert_true(x.status == 204 && sent_type == M_SB_CHECKPOINTS);
 }
 
+/* What it may reach is said of its files as well, to whoever begins with them. */
+static void what_is_kept_of_one_says_what_it_may_reach(void **state)
+{
+    struct dynbuf row = list_of_one(PAUSE_CGROUP_1), b;
+    (void)awake(state);
+    row_reaches(REACH);
+    dynbuf_init(&b, 2048);
+    msg_put_u64(&b, 0);
+    (void)dynbuf_add(&b, dynbuf_span(&row));
+    msg_put_u64(&b, 50);
+    msg_put_u8(&b, 1);
+    desk.idle_at = 1;
+    idle_due(&desk, 1);
+    assert_int_equal(sent_type, M_SB_IDLE);
+    answer(ASK_WARDEN, M_SB_IDLE, dynbuf_span(&b));
+    assert_int_equal(sent_type, M_SB_SNAPSHOT);
+    assert_true(span_ends(dynbuf_span(&sent), SPAN(REACH)));
+    answer(ASK_WARDEN, M_SB_CHECKPOINT, SPAN_NONE);
+    assert_int_equal(sent_type, M_SB_IDLE_NOT);
+    assert_null(desk.idlers);
+    desk.idle_at = desk.idle_sweep_at = 0;
+    dynbuf_free(&row);
+    dynbuf_free(&b);
+}
+
 #define IDLE(name) cmocka_unit_test_setup_teardown(name, idle, awake)
 
 int main(void)
@@ -168,7 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IDLE(it_is_restored_before_it_is_said_to_go_on),        IDLE(what_fails_leaves_it_idle),
         IDLE(one_that_was_half_restored_begins_anew),           IDLE(what_needs_what_ran_in_it_is_refused),
-        IDLE(a_list_has_it_and_its_end_removes_its_checkpoint),
+        IDLE(a_list_has_it_and_its_end_removes_its_checkpoint), IDLE(what_is_kept_of_one_says_what_it_may_reach),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
