@@ -159,7 +159,6 @@ static unsigned ask(enum desk_place place, const char *line, const char *fields,
 {
     struct http_err e;
     size_t seen = 0, used;
-
     end();
     x = (struct exchange){.desk = &desk, .place = place, .file = -1, .now_ms = 10000, .wall_ms = 1000};
     (void)snprintf(x.operator, sizeof(x.operator), "uid 0");
