@@ -199,6 +199,13 @@ void wire_facts_digest(const struct wire_facts *f, struct digest *out)
     digest_end(d, out);
 }
 
+struct span wire_ticket_told(const struct wire_ticket_state *s)
+{
+    bool model = span_starts(s->by, SPAN("gate ")) && span_starts(s->words, SPAN("model "));
+
+    return model ? SPAN_NONE : s->words;
+}
+
 void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s)
 {
     msg_put_id(b, &s->ticket);

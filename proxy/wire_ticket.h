@@ -121,6 +121,9 @@ struct wire_ticket_state {
     bool granted;    /* pending, and a grant fits: M_CLAIM is answered as if it were approved, if it still does */
     bool has_answer; /* done, and its answer was kept: wire_answer, u64 size, span inline or fd follow */
 };
+/* Of what they said, what the sandbox may read. A model was shown what the operator told it, the rule and who owns
+ * the sandbox, beside what the sandbox wrote: its words are for people alone. */
+struct span wire_ticket_told(const struct wire_ticket_state *s);
 void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s);
 int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s) MUSTCHECK;
 

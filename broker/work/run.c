@@ -1,5 +1,5 @@
 /* A call is run: its arguments are read, its sandbox is there, and then it is the tool's. */
-#include "broker/work/servers.h"
+#include "broker/work/servers/servers.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "broker/work/servers.h"
+#include "broker/work/servers/servers.h"
 #include "broker/work/taped.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"

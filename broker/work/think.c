@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "broker/models/answer/answer.h"
-#include "broker/work/servers.h"
+#include "broker/work/servers/servers.h"
 #include "broker/work/taped.h"
 #include "broker/work/tools.h"
 #include "broker/work/wire.h"

@@ -5,7 +5,7 @@
  *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
- *   servers.c MCP servers, with more tools · begin.c their begin · remote.c those over HTTP
+ *   servers/  MCP servers, with more tools: their begin, and those over HTTP
  *   show.c    what readers see, written down in groups · cut.c what is too long · taped.c for a replay */
 #ifndef BROKER_WORK_WORK_H
 #define BROKER_WORK_WORK_H

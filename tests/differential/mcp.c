@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "broker/work/remote.h"
+#include "broker/work/servers/remote.h"
 #include "common/json/json.h"
 #include "common/net/loop.h"
 

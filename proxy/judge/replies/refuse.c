@@ -438,7 +438,7 @@ static void egress_past(struct exchange *x, struct refusal *r)
 static void decided(struct exchange *x, struct refusal *r)
 {
     const char *what = x->ticket.state == TICKET_CANCELLED ? "Cancelled" : "Denied";
-    struct span by = span_first(x->ticket.by, 100), words = span_trim(x->ticket.words);
+    struct span by = span_first(x->ticket.by, 100), words = span_trim(wire_ticket_told(&x->ticket));
     struct span until = dialect_time(x->ticket.expires_ms, &x->arena);
     if (by.n == 0 ||
         span_starts(by, SPAN("uid "))) /* a number of this machine tells nobody in a sandbox who it was */

@@ -1,5 +1,5 @@
 /* A turn that is taken from the store, and to which the gateway gives no identity. */
-#include "broker/work/remote.h"
+#include "broker/work/servers/remote.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 #include "common/net/loop.h"

@@ -106,7 +106,10 @@ static enum gate_said answered(struct span api, struct span json, struct span *r
 #define ANSWER(calls) SPAN("{\"type\":\"message\",\"stop_reason\":\"tool_use\",\"content\":[" calls "]}")
 #define FUNCTION(name, arguments)                                                                                    \
     "{\"type\":\"function\",\"function\":{\"name\":\"" name "\",\"arguments\":\"" arguments "\"}}"
-#define CHOICE(calls) SPAN("{\"choices\":[{\"message\":{\"content\":null,\"tool_calls\":[" calls "]}}]}")
+#define CHOICE_END(calls, why)                                                                                       \
+    SPAN("{\"choices\":[{\"finish_reason\":\"" why "\",\"message\":{\"content\":null,\"tool_calls\":[" calls "]}}]"  \
+                                                                                                             "}")
+#define CHOICE(calls) CHOICE_END(calls, "tool_calls")
 
 static void one_call_is_a_verdict(void **state)
 {
@@ -143,6 +146,7 @@ static void anything_else_is_no_yes(void **state)
         SPAN("{\"stop_reason\":\"refusal\",\"content\":[]}"),
     };
     static const struct span chat[] = {
+        CHOICE_END(FUNCTION("verdict", "{\\\"decision\\\":\\\"allow\\\"}"), "length"),
         SPAN("{\"choices\":[]}"),
         SPAN("{\"choices\":[{\"message\":{\"content\":\"{\\\"decision\\\":\\\"allow\\\"}\"}}]}"),
         CHOICE(FUNCTION("verdict", "{\\\"decision\\\":\\\"allow")),

@@ -200,7 +200,10 @@ static const struct json *chat_call(const struct json *all, struct arena *a)
         choices != NULL && choices->count == 1 ? json_get(choices->child, SPAN("message")) : NULL;
     const struct json *calls = json_get(message, SPAN("tool_calls"));
     const struct json *one = calls != NULL && calls->count == 1 ? json_get(calls->child, SPAN("function")) : NULL;
-    return is(one, "name", TOOL) ? json_parse(json_text(one, SPAN("arguments")), a) : NULL;
+    /* One that was cut off may lack what changes it. */
+    struct span end = json_text(choices != NULL ? choices->child : NULL, SPAN("finish_reason"));
+    bool whole = span_eq(end, SPAN("stop")) || span_eq(end, SPAN("tool_calls"));
+    return whole && is(one, "name", TOOL) ? json_parse(json_text(one, SPAN("arguments")), a) : NULL;
 }
 
 /* On one line, and no longer than the words of other gates: a model does not count its bytes. */

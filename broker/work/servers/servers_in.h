@@ -2,8 +2,8 @@
 #ifndef BROKER_WORK_SERVERS_IN_H
 #define BROKER_WORK_SERVERS_IN_H
 
-#include "broker/work/remote.h"
-#include "broker/work/servers.h"
+#include "broker/work/servers/remote.h"
+#include "broker/work/servers/servers.h"
 #include "common/control/sse.h"
 
 enum { SERVER_LAST_WORDS = 256 };

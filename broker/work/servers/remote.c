@@ -1,4 +1,4 @@
-#include "broker/work/remote.h"
+#include "broker/work/servers/remote.h"
 
 #include <stdlib.h>
 

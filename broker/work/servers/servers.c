@@ -1,7 +1,7 @@
 /* MCP servers, in the conversation's sandbox or over HTTP: started when a model is to be asked, so that it can be
  * told their tools (begin.c), and again when one has ended; each ends with its turn. One call of a server is in
  * flight, the others wait. */
-#include "broker/work/servers_in.h"
+#include "broker/work/servers/servers_in.h"
 
 #include <stdio.h>
 #include <stdlib.h>

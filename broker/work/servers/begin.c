@@ -2,7 +2,7 @@
  * URL. */
 #include <stdio.h>
 
-#include "broker/work/servers_in.h"
+#include "broker/work/servers/servers_in.h"
 #include "common/net/loop.h"
 
 enum {
