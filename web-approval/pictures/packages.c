@@ -188,7 +188,7 @@ static bool files(struct exchange *x, struct view *v, struct packed *p, uint32_t
 {
     uint32_t *seen = arena_alloc(&x->arena, n * sizeof(*seen)), k = 0;
     struct packed_file f;
-    bool twice = false;
+    bool twice = false, said = false;
     int got;
 
     if (seen == NULL)
@@ -199,13 +199,12 @@ static bool files(struct exchange *x, struct view *v, struct packed *p, uint32_t
         for (uint32_t i = 0; i < k && !twice; i++)
             twice = seen[i] == seen[k];
         k++;
-        if (twice && k > 0) {
+        if (twice && !said) /* what comes behind it is looked at all the same */
             reading_flag(&v->r, "Two files of the package have one name: programs differ in which they keep", f.name,
                          SPAN_NONE);
-            break;
-        }
+        said |= twice;
     }
-    return twice || got == 0;
+    return got == 0;
 }
 
 void packages_flag(struct exchange *x, struct view *v, size_t i)

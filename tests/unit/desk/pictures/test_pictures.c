@@ -465,6 +465,7 @@ static void a_package_is_listed_and_what_is_odd_in_it_flagged(void **state)
     member(TAR_FILE, "package/.git/config", "", "");
     member(TAR_LINK, "package/l", "../../etc/passwd", "");
     member(TAR_FILE, "package/binding.gyp", "", "{ }");
+    member(TAR_FILE, "package/.npmrc", "", ""); /* behind the name that stands twice */
     seen(&p, published(SAID, true));
     assert_false(blocks(&p));
     assert_true(flags(&p, "more than one package.json", NULL));
@@ -474,6 +475,7 @@ static void a_package_is_listed_and_what_is_odd_in_it_flagged(void **state)
     assert_true(flags(&p, "builds and runs", "package/binding.gyp"));
     assert_true(flags(&p, "secrets", "package/config/.ENV.production") &&
                 flags(&p, "secrets", "package/.git/config"));
+    assert_true(flags(&p, "secrets", "package/.npmrc"));
     assert_true(flags(&p, "has a link", "package/l") && flags(&p, "one name", "package/binding.gyp"));
     over(&p);
     member(TAR_FILE, "package/package.json", "", "{\"name\":\"acme\",\"version\":\"1.0.1\"}");
