@@ -113,23 +113,32 @@ const acts = {
     check(reach === "refused" || reach === "", `a window that it opened cannot be read: ${reach.slice(0, 100)}`);
     await popup.close();
     await page.close();
-    // A hand that is in the middle of a double click or of typing when the page comes. What a busy machine made late says nothing.
+    // A hand that is in the middle of a double click or of typing when the page comes. The desk counts from when it wrote the
+    // page, so this does from when its first byte came; what a busy machine made late says nothing, and the next one is tried.
     let early = 0;
     for (const one of spare) {
       const p = await context.newPage();
-      await p.addInitScript(() => document.addEventListener("DOMContentLoaded", () => {
-        const button = document.querySelector("form.approve button");
-        if (button && !sessionStorage.at) { sessionStorage.at = performance.now(); button.click(); }
-      }));
-      await p.goto(`${origin}/tickets/${one}`);
+      await p.goto(`${origin}/tickets/${ticket}`); // a new tab's process begins here, and not while the form's time runs
+      await p.addInitScript(() => {
+        const press = () => {
+          const button = document.querySelector("form.approve button");
+          if (!button || sessionStorage.after) return;
+          sessionStorage.after = performance.now() - performance.getEntriesByType("navigation")[0].responseStart;
+          button.click();
+        };
+        new MutationObserver(press).observe(document, { childList: true, subtree: true });
+      });
+      await p.goto(`${origin}/tickets/${one}`).catch(() => { /* the press went on to another page before this one was whole */ });
       await p.waitForTimeout(700);
-      if (Number(await p.evaluate(() => sessionStorage.at)) < 400) {
-        early++;
-        check(!(await p.content()).includes("What became of it"), "a click at once decides nothing");
-      }
+      const after = Number(await p.evaluate(() => sessionStorage.after));
+      const decided = (await p.content()).includes("What became of it");
       await p.close();
+      if (after >= 400) continue;
+      early++;
+      check(!decided, `a click at once decides nothing: ${after} ms`);
+      if (early === 3) break;
     }
-    check(early > 0, "one of them was early");
+    check(early > 0, "not one of them was early");
     for (const keys of [["Enter"], ["Space"], ["Tab", "Enter"], ["Tab", "Space"]]) {
       const p = await context.newPage();
       await p.goto(`${origin}/tickets/${ticket}`);

@@ -82,7 +82,7 @@ def other_sites_decide_nothing(lab):
     lab.leaves("pending", "approved")
     up, gw, opened = setup(lab)
     ticket = send(lab, gw, up, "/pay", "-d", "n=1")
-    spare = [send(lab, gw, up, f"/spare{n}", "-d", "n=1") for n in range(6)]
+    spare = [send(lab, gw, up, f"/spare{n}", "-d", "n=1") for n in range(20)]
     browse = opened()
     for what in ("forge", "rebind", "framed"):
         browse(what, ticket=ticket, **({"spare": spare} if what == "framed" else {}))

@@ -253,11 +253,11 @@ static void begin_alone(void (*begin)(void), bool has_channel, char *said, size_
     int fd[2], text[2], status;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
     assert_int_equal(pipe2(text, O_CLOEXEC), 0);
+    close(fd[0]); /* before the program begins: what it writes to somebody who is still there would be no error */
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         dup2(text[1], STDERR_FILENO);
-        close(fd[0]);
         if (fd[1] != 3)
             dup2(fd[1], 3);
         if (!has_channel)
@@ -265,7 +265,6 @@ static void begin_alone(void (*begin)(void), bool has_channel, char *said, size_
         begin();
         _exit(0);
     }
-    close(fd[0]);
     close(fd[1]);
     close(text[1]);
     ssize_t n = read(text[0], said, cap - 1);
