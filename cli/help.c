@@ -9,7 +9,7 @@
 #include "common/json/json.h"
 #include "common/text/nearest.h"
 
-enum { COLUMNS = 80, OPTION_COLUMN_MAX = 30, TABLE_ROOM = 256 * 1024, GROUPS_MAX = 96 };
+enum { COLUMNS = 80, OPTION_COLUMN_MAX = 30, TABLE_ROOM = 256 * 1024, GROUPS_MAX = 192 };
 
 /* --- usage --------------------------------------------------------------------- */
 

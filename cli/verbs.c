@@ -159,6 +159,7 @@ static const struct cli_option approve[] = {
     {.name = "name", .arg = "NAME", .help = "of what it is about: needed of what deletes, spends, or changes rights"},
     {.name = "uses", .arg = "N", .help = "and so many more of its shape, as they come"},
     {.name = "for", .arg = "TIME", .help = "with --uses: for so long, such as 10m"},
+    {.name = "deputy-for", .arg = "NAME", .help = "in the place of this person, whose deputy you are"},
     {.name = NULL}};
 static const struct cli_option claim[] = {{.name = "take", .help = "also from somebody else who says so"},
                                           {.name = NULL}};
@@ -265,6 +266,22 @@ static const struct cli_option chat_options[] = {
     {.name = "conversation", .arg = "ID", .help = "go on with this one; otherwise a new one begins"},
     {.name = "list", .help = "the conversations there are"},
     {.name = NULL}};
+static const struct cli_option replay_export_options[] = {
+    {.name = "tenant", .arg = "NAME", .help = "whose they are; default"}, {.name = NULL}};
+static const struct cli_option replay_run_options[] = {
+    {.name = "mode",
+     .arg = "MODE",
+     .help = "strict; or tools-recorded: the broker asks the models once more, and tools give what they gave then",
+     .choices = "strict tools-recorded"},
+    {.name = "tenant", .arg = "NAME", .help = "with tools-recorded: whose they are; default"},
+    {.name = "fault",
+     .arg = "KIND",
+     .help = "once more with this put in, in each run that completes without",
+     .choices = "model tool worker",
+     .many = true},
+    {.name = "seeds", .arg = "N", .help = "with --fault: at so many places, 5; at most 100"},
+    {.name = "format", .arg = "FORMAT", .help = "how the report is written", .choices = "text json html"},
+    {.name = NULL}};
 static const struct cli_option operator_options[] = {
     {.name = "group",
      .arg = "NAME",
@@ -272,6 +289,8 @@ static const struct cli_option operator_options[] = {
      .many = true},
     {.name = "uid", .arg = "N", .help = "the user of this machine that they are too"},
     {.name = NULL}};
+static const struct cli_option deputy_options[] = {
+    {.name = "for", .arg = "TIME", .help = "for so long, such as 8h or 5d; at most 90d"}, {.name = NULL}};
 static const struct cli_option tenant_options[] = {
     {.name = "tenant", .arg = "NAME", .help = "those of this one, whose keys the sandbox API knows; default"},
     {.name = NULL}};
@@ -404,6 +423,8 @@ const struct cli_verb cli_verbs[] = {
      approve, TAKES_BOTH, approvals_approve, NULL},
     {"approvals deny", "ID", "refuse the request", "countersign approvals deny 8z3k --reason 'not on a Friday'",
      decide, TAKES_BOTH, approvals_deny, NULL},
+    {"approvals metrics", "", "how many were decided and after how long, as Prometheus reads it",
+     "countersign approvals metrics >approvals.prom", NULL, TAKES_STATE, approvals_metrics, NULL},
     {"approvals claim", "ID", "say that you are looking at it: the others see it for 10 minutes",
      "countersign approvals claim 8z3k", claim, TAKES_BOTH, approvals_claim, NULL},
     {"approvals unclaim", "ID", "say that you are not looking at it any more", "countersign approvals unclaim 8z3k",
@@ -470,6 +491,12 @@ const struct cli_verb cli_verbs[] = {
      sandbox_rm, NULL},
     {"chat", "[MESSAGE]", "talk with a model that works in a sandbox (`broker` of the configuration)",
      "countersign chat 'write the tests for app.py and run them'", chat_options, TAKES_BOTH, chat_main, NULL},
+    {"replay export", "ID...", "recorded turns, or all of conversations, as a set for replay run",
+     "countersign replay export 0n8q4c2v6x1z9b7m5k3j1h2g4f > nightly.set", replay_export_options, TAKES_STATE,
+     replay_export, NULL},
+    {"replay run", "SET", "go through recorded turns once more, as strictly as they were, and score them",
+     "countersign replay run nightly.set --fault worker --seeds 20 --format html > report.html", replay_run_options,
+     TAKES_BOTH, replay_run, NULL},
     {"key create", "NAME",
      "a key for a platform that starts sandboxes by E2B's API (`e2b` of the configuration), or for the broker",
      "countersign key create builder --tenant acme", key_create_options, TAKES_BOTH, key_create, NULL},
@@ -488,6 +515,12 @@ const struct cli_verb cli_verbs[] = {
      "countersign operator group alice finance leads", NULL, TAKES_STATE, operator_group, NULL},
     {"operator link", "NAME", "another link that lets a person in once", "countersign operator link alice", NULL,
      TAKES_BOTH, operator_link, NULL},
+    {"operator deputy", "NAME", "somebody who decides in your place for a while; needs --for",
+     "countersign operator deputy bob --for 5d", deputy_options, TAKES_STATE, operator_deputy, NULL},
+    {"operator deputies", "", "who decides in whose place, and until when", "countersign operator deputies", NULL,
+     TAKES_BOTH, operator_deputies, NULL},
+    {"operator no-deputy", "NAME", "nobody decides in the place of this person any more",
+     "countersign operator no-deputy alice", NULL, TAKES_STATE, operator_no_deputy, NULL},
     {"operator rm", "NAME", "a person decides no more, and is signed out", "countersign operator rm alice", NULL,
      TAKES_STATE, operator_rm, NULL},
     {"env", "[NAME]", "the variables that lead a sandbox's tools through the gateway, with a fresh token",

@@ -67,17 +67,41 @@ enum {
     GATES_MAX = 8 /* of a policy */,
     GATE_WORDS_MAX = 32,
     GATE_TIMEOUT_MOST = 25 * 1000,
-    GATE_TIMEOUT_USUAL = 10 * 1000
+    GATE_TIMEOUT_USUAL = 10 * 1000,
+    GATE_MODEL_MAX = 64,          /* bytes of a model's name, */
+    GATE_INSTRUCTIONS_MAX = 4096, /* and of what it is told beside what it is shown */
+};
+enum { ESCALATE_MAX = 32 /* different steps of a policy */, ESCALATE_OF_RULE = 4 };
+/* What a gate is. Each can deny, and none can approve. */
+enum gate_kind { GATE_NOTHING = 0, GATE_PROGRAM, GATE_WEBHOOK, GATE_MODEL, GATE_KINDS };
+/* How a model is spoken to. */
+enum gate_api { GATE_API_NONE = 0, GATE_ANTHROPIC, GATE_CHAT, GATE_APIS };
+/* What is asked before a person may approve: it gets the request and says allow, deny or abstain. */
+struct gate {
+    struct span name;
+    uint64_t timeout_ms;
+    size_t at, words; /* of a program: its full path, and its arguments */
+    enum gate_kind kind;
+    bool body;               /* it is shown the body, and not its size and hash alone */
+    struct span url, secret; /* its address; of a webhook: the name of the stored secret that signs for it */
+    struct span host;        /* whom that address is of */
+    uint16_t port;
+    enum gate_api api;        /* of a model: how it is spoken to, at url, */
+    struct span model;        /* by what name, */
+    struct span instructions; /* what it is told beside the usual, or empty, */
+    int credential;           /* and with which credential; -1: none */
 };
 enum self_approval { SELF_NO = 0, SELF_OF_MACHINE /* of users of this machine, not of named people */, SELF_YES };
 /* Of a push: is what it changes made ready for the page, and does a yes wait for it? */
 enum diff_wish { DIFF_NO = 0, DIFF_OPTIONAL, DIFF_REQUIRED };
 struct approval_terms {
-    uint32_t quorum; /* so many different people */
-    uint32_t self;   /* enum self_approval: may it be who the sandbox belongs to */
-    bool step_up;    /* each with a passkey, over this very request */
-    uint32_t gates;  /* and each of these has been asked, and none denied it: gate i is bit 1 << i (policy_gate) */
-    uint32_t diff;   /* enum diff_wish */
+    uint32_t quorum;   /* so many different people */
+    uint32_t self;     /* enum self_approval: may it be who the sandbox belongs to */
+    bool step_up;      /* each with a passkey, over this very request */
+    uint32_t gates;    /* and each of these has been asked, and none denied it: gate i is bit 1 << i (policy_gate) */
+    uint32_t diff;     /* enum diff_wish */
+    uint32_t escalate; /* who may approve too once nobody has decided for a while: step i is bit 1 << i, and of holds
+                          that name no approvers all are (policy_escalations) */
 };
 
 /* Who is asking. */

@@ -58,13 +58,15 @@ struct approver {
 /* May they decide on tickets of this approvers entry? An empty entry: any may. */
 bool policy_may_approve(const struct policy *p, struct span approvers, const struct approver *who);
 
-/* What is asked before a person may approve: a program, which gets the request and says allow, deny or abstain. */
-struct gate {
-    struct span name;
-    uint64_t timeout_ms;
-    size_t at, words; /* of the program: its full path, and its arguments */
+/* Those of an approvers entry may approve too, once nobody has decided for so long. */
+struct escalation {
+    uint64_t after_ms;
+    struct span to; /* name of the entry */
 };
-/* Number i, as approval_terms.gates counts them; false past the last. */
+/* Of a decision that holds: its steps, the earliest first, each once; how many. */
+size_t policy_escalations(const struct policy *p, const struct decision *d, struct escalation out[ESCALATE_MAX]);
+
+/* A gate by its number, as approval_terms.gates counts them; false past the last. */
 bool policy_gate(const struct policy *p, size_t i, struct gate *out);
 /* The one of this name; false: there is none. */
 bool policy_gate_named(const struct policy *p, struct span name, struct gate *out);

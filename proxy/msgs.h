@@ -104,8 +104,8 @@ enum msg_type {
     M_EGRESS_KEPT = 342,  /* Lg>J id: as asked; bool it is written down */
     M_HEARD = 139,         /* Lg>J id: a number; J>Lg the same at once: all that came before it is in force. Only then does the desk hear of it */
     /* desk and ledger; id: the desk's own */
-    M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span how they had signed in, span reason, digest shown, digest of the facts that were (all zero: not said; wire_facts_digest), span what their passkey signed (empty: nothing; proxy/passkey/), u32 so many more of its shape (0: none), u64 for so many ms */
-    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required, 7 no such grant may be given with it, 8 written down, others must agree, 9 it is their own, 10 people alone count, 11 they agreed already, 12 a passkey is needed, 13 a gate has not answered yet), u8 state */
+    M_DECIDE = 100,       /* D>Lg id ticket, u8 (1 approve, 2 deny, 3 cancel), span operator, span channel, span how they had signed in, span reason, digest shown, digest of the facts that were (all zero: not said; wire_facts_digest), span what their passkey signed (empty: nothing; proxy/passkey/), u32 so many more of its shape (0: none), u64 for so many ms, span in whose place, as their deputy (empty: their own) */
+    M_DECIDED = 101,      /* Lg>D u8 (0 store failed, 1 done, 2 not pending any more, 3 no such ticket, 4 expired, 5 another digest, 6 a reason is required, 7 no such grant may be given with it, 8 written down, others must agree, 9 it is their own, 10 people alone count, 11 they agreed already, 12 a passkey is needed, 13 a gate has not answered yet, 14 they are not that one's deputy, 15 with a passkey, so in nobody's place), u8 state */
     M_PASSKEY_ADD = 291,   /* D>K span name, span code, span clientDataJSON, span attestationObject; answered with M_PASSKEY_SAID */
     M_PASSKEY_CHECK = 292, /* D>K span name (empty: anybody's), digest challenge, span proof (span id, span clientDataJSON, span authenticatorData, span signature); answered with M_PASSKEY_SAID */
     M_PASSKEY_SAID = 293,  /* K>D bool ok, span whose, span why not */
@@ -113,7 +113,8 @@ enum msg_type {
     M_OIDC = 295,         /* D>K span code, span verifier (RFC 7636), span nonce: what a browser brought back from the provider; answered with M_OIDC_SAID */
     M_OIDC_SAID = 296,    /* K>D bool ok, span the claim that says who it is, span why not */
     M_OPERATOR_PUT = 290, /* D>Lg u8 enum operator_act (store/ops.h), span by, span name, span uid, span groups, span password as crypt(3) made it; answered with M_SANDBOX_DONE */
-    M_GATE = 300,         /* Lg>K id: its number; id ticket, digest of the gate (proxy/identity.h), span name, span input (JSON): ask this gate once */
+    M_DEPUTY_PUT = 400,   /* D>Lg span by, span in whose place, span deputy (empty: nobody any more), u64 for so many ms, bool over the control socket; answered with M_SANDBOX_DONE */
+    M_GATE = 300,         /* Lg>K id: its number; id ticket, digest of the gate (proxy/identity.h), span name, span input (JSON whose end is left out: ,"base64":..,"complete":..}}), span its body in base64 (empty: none), bool that is all of it: ask this gate once */
     M_TELL_PLACE = 310,   /* P>K wire_tell_place: one that is told outside the page; as it starts, one message each */
     M_TELL = 311,         /* Lg>K id: its number; span name, digest of what it is (wire_tell), span id of the message, span title, span body: tell them, once */
     M_TOLD = 312,         /* K>Lg id: the same number; span id of the message, u8 enum tell_outcome, span words */

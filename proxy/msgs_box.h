@@ -71,8 +71,8 @@ enum msg_type_box {
     M_BLOB_GET = 263, /* D>Lg span tenant, digest */
     M_BLOB_IS = 264,  /* Lg>D bool they are kept, span bytes */
     /* checkpoints of a sandbox's files */
-    M_SB_SNAPSHOT = 212,    /* D>W span sandbox, which is paused, span tenant and span owner (whose it will be), span name (empty: none) */
-    M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list, remove or sweep, span tenant, span which */
+    M_SB_SNAPSHOT = 212,    /* D>W span sandbox, which is paused, span tenant and span owner (whose it will be), span name (empty: none), span: what it may reach (proxy/reach/) */
+    M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list, look, remove or sweep, span tenant, span which */
     M_SB_CHECKPOINT = 213,  /* W>D to both: as M_CHECKPOINT_DONE */
     M_SB_START_FROM = 220,  /* D>W span tenant, span which, then as M_SB_START: with the files of that checkpoint */
     /* warden and parent; id: the warden's number of what is done with checkpoints */
@@ -81,6 +81,6 @@ enum msg_type_box {
     M_CHECKPOINT_END = 217,      /* W>P kill them now, if they run */
     /* warden and who keeps checkpoints (sandbox-shim/checkpoint/) */
     M_CHECKPOINT_ORDER = 218,    /* order_put; fd: the stream to who reads or writes the workspace, unless it is alone */
-    M_CHECKPOINT_DONE = 219,     /* u8 enum store_end, span why, span: of a save or load the head (form_put_head), of a list bool there are more and heads, of a removal its id */
+    M_CHECKPOINT_DONE = 219,     /* u8 enum store_end, span why, span: of a save, load or look the head (form_put_head), of a list bool there are more and heads, of a removal its id */
 };
 #endif

@@ -1,5 +1,7 @@
 #include "proxy/wire.h"
 
+#include "proxy/reach/reach.h"
+
 #include <stdio.h>
 
 #include "common/role/role.h"
@@ -179,6 +181,7 @@ void wire_put_forward(struct dynbuf *b, const struct wire_forward *f)
     wire_put_request(b, &f->request);
     msg_put_u8(b, (uint8_t)f->body);
     msg_put_u8(b, f->metered);
+    msg_put_span(b, f->reach);
     msg_put_span(b, f->swaps);
     msg_put_span(b, f->answer_id);
 }
@@ -195,6 +198,7 @@ int wire_get_forward(struct msg_in *m, struct wire_forward *f)
         return -1;
     uint8_t body = msg_get_u8(m);
     f->metered = msg_get_bool(m);
+    f->reach = msg_get_span(m, REACH_MAX);
     f->swaps = msg_get_span(m, WIRE_SWAPS_BYTES);
     f->answer_id = msg_get_span(m, RPC_ID_MAX);
     if (release > RELEASE_LIVE || slot >= SLOT_KINDS || body > BODY_FD)

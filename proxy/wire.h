@@ -77,7 +77,8 @@ struct wire_forward {
     enum slot_kind slot; /* where its mark stands, if it has one, */
     uint32_t slot_at;    /* and behind how many bytes of that: the query, the path or the body */
     enum wire_body body;
-    bool metered; /* nothing passes of it but what M_EGRESS_GIVE lets, the first of which follows */
+    struct span reach; /* to which of its addresses it may go (proxy/reach/); empty: any */
+    bool metered;      /* nothing passes of it but what M_EGRESS_GIVE lets, the first of which follows */
     /* u8 n, n x wire_swap (proxy/lease/wire_swap.h): tokens of its answer; empty: there are none */
     struct span swaps;
     /* What its client knows the answer by (common/json/rpc.h); empty: the answer goes on as it is. */

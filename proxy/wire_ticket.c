@@ -108,6 +108,11 @@ void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
     msg_put_u8(b, t->people.self);
     msg_put_u8(b, t->people.step_up);
     msg_put_u8(b, t->people.diff);
+    msg_put_u8(b, (uint8_t)t->people.escalate.n);
+    for (size_t i = 0; i < t->people.escalate.n; i++) {
+        msg_put_u64(b, t->people.escalate.step[i].after_ms);
+        msg_put_span(b, t->people.escalate.step[i].to);
+    }
     msg_put_u8(b, (uint8_t)t->gates.n);
     for (size_t i = 0; i < t->gates.n; i++) {
         msg_put_span(b, t->gates.name[i]);
@@ -119,6 +124,18 @@ void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
     msg_put_u32(b, t->shape.uses);
     msg_put_u64(b, t->shape.within_ms);
     wire_put_later(b, &t->later);
+}
+
+static int get_escalate(struct msg_in *m, struct wire_escalate *e)
+{
+    size_t n = msg_get_u8(m);
+    if (n > WIRE_ESCALATE_MAX)
+        return -1;
+    for (e->n = 0; e->n < n; e->n++) {
+        e->step[e->n].after_ms = msg_get_u64(m);
+        e->step[e->n].to = msg_get_span(m, NAME_BYTES);
+    }
+    return ok(m);
 }
 
 int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
@@ -139,6 +156,8 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
     t->people.self = msg_get_u8(m);
     t->people.step_up = msg_get_bool(m);
     t->people.diff = msg_get_u8(m);
+    if (get_escalate(m, &t->people.escalate) != 0)
+        return -1;
     size_t ngates = msg_get_u8(m);
     if (ngates > WIRE_GATES_MAX)
         return -1;
@@ -178,6 +197,13 @@ void wire_facts_digest(const struct wire_facts *f, struct digest *out)
     digest_add_field(d, span_of(f->digest.b, DIGEST_BYTES));
     digest_add_field(d, span_of(port, sizeof(port)));
     digest_end(d, out);
+}
+
+struct span wire_ticket_told(const struct wire_ticket_state *s)
+{
+    bool model = span_starts(s->by, SPAN("gate ")) && span_starts(s->words, SPAN("model "));
+
+    return model ? SPAN_NONE : s->words;
 }
 
 void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s)
@@ -241,6 +267,7 @@ void wire_put_sandbox(struct dynbuf *b, const struct wire_sandbox *s)
     for (size_t i = 0; i < EGRESS_MEASURES; i++)
         msg_put_u64(b, s->egress[i]);
     msg_put_u64(b, s->egress_epoch);
+    msg_put_span(b, s->reach);
     msg_put_u8(b, s->has_token);
     msg_put_digest(b, &s->token_hash);
     msg_put_u8(b, (uint8_t)s->nolder);
@@ -265,6 +292,9 @@ int wire_get_sandbox(struct msg_in *m, struct wire_sandbox *s)
     for (size_t i = 0; i < EGRESS_MEASURES; i++)
         s->egress[i] = msg_get_u64(m);
     s->egress_epoch = msg_get_u64(m);
+    s->reach = msg_get_span(m, REACH_MAX);
+    if (!reach_ok(s->reach))
+        m->bad = true;
     s->has_token = msg_get_bool(m);
     msg_get_digest(m, &s->token_hash);
     size_t n = msg_get_u8(m);

@@ -4,6 +4,7 @@
 #define PROXY_WIRE_TICKET_H
 
 #include "proxy/egress/egress.h"
+#include "proxy/reach/reach.h"
 #include "proxy/wire.h"
 
 struct wire_rule {
@@ -54,11 +55,21 @@ struct wire_later {
 void wire_put_later(struct dynbuf *b, const struct wire_later *l);
 int wire_get_later(struct msg_in *m, struct wire_later *l) MUSTCHECK;
 
+/* Who may approve it too once nobody has decided for so long: entries of approvers: of the policy of its record. */
+enum { WIRE_ESCALATE_MAX = 4 }; /* ESCALATE_OF_RULE of policy/decision.h */
+struct wire_escalate {
+    size_t n;
+    struct {
+        uint64_t after_ms;
+        struct span to;
+    } step[WIRE_ESCALATE_MAX];
+};
 /* Whose yes it needs: struct approval_terms of policy/decision.h. */
 struct wire_people {
     uint8_t quorum, self; /* enum self_approval */
     bool step_up;
     uint8_t diff; /* enum diff_wish */
+    struct wire_escalate escalate;
 };
 
 /* What is asked of it before a person may approve: their names, and digests of what the policy of its record means by
@@ -110,6 +121,9 @@ struct wire_ticket_state {
     bool granted;    /* pending, and a grant fits: M_CLAIM is answered as if it were approved, if it still does */
     bool has_answer; /* done, and its answer was kept: wire_answer, u64 size, span inline or fd follow */
 };
+/* Of what they said, what the sandbox may read. A model was shown what the operator told it, the rule and who owns
+ * the sandbox, beside what the sandbox wrote: its words are for people alone. */
+struct span wire_ticket_told(const struct wire_ticket_state *s);
 void wire_put_ticket_state(struct dynbuf *b, const struct wire_ticket_state *s);
 int wire_get_ticket_state(struct msg_in *m, struct wire_ticket_state *s) MUSTCHECK;
 
@@ -158,6 +172,8 @@ struct wire_sandbox {
     struct span frozen;               /* why its writes are stopped; empty: they are not */
     uint64_t egress[EGRESS_MEASURES]; /* how much it may (proxy/egress/); 0: no limit */
     uint64_t egress_epoch; /* since which generation that is counted; put: not 0 for one that goes on, as before */
+    struct span
+        reach; /* what it may reach of what the policy lets it (proxy/reach/); put of one that goes on: as before */
     bool has_token;
     struct digest token_hash; /* SHA-256 of the token's text */
     size_t nolder;            /* earlier tokens that are still good, the newest first */

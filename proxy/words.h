@@ -23,7 +23,9 @@ enum role_id {
 enum outcome { OUTCOME_UNKNOWN = 0, OUTCOME_NOT_SENT, OUTCOME_ANSWERED };
 /* What a gate says of a held request; nothing that can be understood is no yes. */
 enum gate_said { GATE_FAILED = 0, GATE_ALLOW, GATE_DENY, GATE_ABSTAIN };
-/* In its place: it could not be asked now, and may be again. */
+/* A body that is larger is not shown to it; and as base64. */
+enum { GATE_BODY_MAX = 64 * 1024, GATE_BODY_TEXT_MAX = (GATE_BODY_MAX + 2) / 3 * 4 };
+/* In place of what it says: it could not be asked now, and may be again. */
 enum { GATE_NOT_ASKED = GATE_ABSTAIN + 1 };
 enum ticket_state {
     TICKET_NONE = 0,
@@ -76,6 +78,7 @@ enum job_kind {
     JOB_GATE, /* countersign-fetch-program too, as another user: what it reads a sandbox wrote, and those have secrets
                */
     JOB_TELL, /* countersign-fetch-http too, as another user: those of sources have secrets of others */
+    JOB_ASK,  /* the same for gates that a server answers: what it sends a sandbox wrote */
     JOB_KINDS
 };
 

@@ -147,6 +147,7 @@ struct exchange {
     char operator[GUARD_OPERATOR];
     struct who who;
     struct span passkey;           /* what one signed for the decision; in the arena */
+    struct span instead_of;        /* whose deputy they approve as; empty: in their own name */
     const struct session *session; /* on the page: signed in */
     struct caller caller;          /* of PLACE_DOCK */
     bool moment;                   /* the sandbox that x->arg names stands still for it, and then goes on */

@@ -17,6 +17,12 @@ static int first_note(void *ctx, const struct token_row *r)
     return 0;
 }
 
+int dock_note(struct exchange *x, struct span sandbox, struct span *note, struct err *e)
+{
+    *note = SPAN_NONE;
+    return desk_store_tokens(x->desk->store, "access", sandbox, &x->arena, first_note, note, e);
+}
+
 int dock_owns(struct exchange *x, struct span sandbox, struct span *note)
 {
     const struct caller *c = &x->caller;
@@ -31,7 +37,7 @@ int dock_owns(struct exchange *x, struct span sandbox, struct span *note)
     rc = desk_store_sandbox(x->desk->store, sandbox, &x->arena, &row, &e);
     bool own = rc == 1 && span_eq(row.kind, SPAN("started")) && span_eq(row.tenant, span_str(c->tenant));
     if (own && note)
-        rc = desk_store_tokens(x->desk->store, "access", sandbox, &x->arena, first_note, note, &e) == 0 ? 1 : -1;
+        rc = dock_note(x, sandbox, note, &e) == 0 ? 1 : -1;
     if (rc < 0)
         reply_unable(x, &e);
     return rc < 0 ? -1 : own;

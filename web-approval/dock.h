@@ -22,6 +22,10 @@ bool dock_admits(struct exchange *x, bool keys);
  * cannot be read now, answered. */
 int dock_owns(struct exchange *x, struct span sandbox, struct span *note) MUSTCHECK;
 
+/* What the dock was told of a sandbox when it was started (JSON), in x's arena; empty: it is not the dock's. -1: the
+ * store cannot be read now. */
+int dock_note(struct exchange *x, struct span sandbox, struct span *note, struct err *e) MUSTCHECK;
+
 /* The lane of what a tenant's keys start, or the broker for it; empty: none, it has no network. */
 struct span dock_lane(const struct desk *d, const struct caller *c);
 

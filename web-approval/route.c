@@ -10,6 +10,7 @@
 #include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
 #include "web-approval/people/who.h"
+#include "web-approval/rooms/metrics.h"
 #include "web-approval/rooms/told.h"
 
 enum {
@@ -68,10 +69,15 @@ static const struct route {
     {"POST", "/api/v1/operators/*/groups", PLACE_CONTROL, api_operator_groups},
     {"POST", "/api/v1/operators/*/link", PLACE_CONTROL, api_operator_link},
     {"DELETE", "/api/v1/operators/*", PLACE_CONTROL, api_operator_remove},
+    {"GET", "/api/v1/deputies", BOTH, api_deputies},
+    {"POST", "/api/v1/deputies", PLACE_CONTROL, api_deputy_name},
+    {"DELETE", "/api/v1/deputies/*", PLACE_CONTROL, api_deputy_end},
+    {"GET", "/api/v1/metrics", BOTH, api_metrics},
     {"GET", "/api/v1/whoami", BOTH, api_whoami},
     {"GET", "/me", PLACE_PAGE, page_me},
     {"POST", "/me/passkey", PLACE_PAGE, page_me_passkey},
     {"POST", "/me/password", PLACE_PAGE, page_me_password},
+    {"POST", "/me/deputy", PLACE_PAGE, page_me_deputy},
     {"GET", "/api/v1/keys", PLACE_CONTROL, api_keys},
     {"POST", "/api/v1/keys", PLACE_CONTROL, api_key_create},
     {"DELETE", "/api/v1/keys/*", PLACE_CONTROL, api_key_remove},

@@ -4,6 +4,8 @@
 #include "broker/mcp/mcp_in.h"
 #include "common/schema/schema.h"
 
+enum { STATUS_WORDS_MAX = 1024, STATUS_TIMEOUT = 408, STATUS_CONFLICT = 409 };
+
 /* --- tools ---------------------------------------------------------------------------------- */
 
 /* At most so many bytes, of whole characters. */
@@ -54,7 +56,7 @@ static bool take_tool(struct mcp *m, const struct json *j)
     struct mcp_tool *t = &m->tool[m->n];
     if (m->n == MCP_TOOLS_MAX || own.n == 0 || !span_is_of(own, SPAN("_-")) ||
         own.n + span_str(m->server).n + 2 > MCP_NAME_MAX || schema == NULL || schema->type != JSON_OBJECT ||
-        !span_eq(json_text(schema, SPAN("type")), SPAN("object")))
+        !span_eq(json_text(schema, SPAN("type")), SPAN("object")) || (m->http && !mcp_params_ok(schema)))
         return false;
     *t = (struct mcp_tool){.name = arena_printf(&m->arena, "%s__%.*s", m->server, SPAN_FMT(own)),
                            .own = arena_copy(&m->arena, own),
@@ -91,6 +93,31 @@ void hear_refusal(struct mcp *m, const struct json *error)
 {
     struct span words = json_text(error, SPAN("message"));
     end_call(m, CALL_ERROR, words.n > 0 ? words : SPAN("the server refused it, without a word"));
+}
+
+/* Whoever answers so has not done it; of the others, 409 among them, which the gateway answers when it lost a request
+ * from sight, nobody knows. */
+static bool was_not_done(unsigned status)
+{
+    return status < 500 && status != STATUS_TIMEOUT && status != STATUS_CONFLICT;
+}
+
+void hear_status(struct mcp *m, unsigned status, const struct json *error, struct span body)
+{
+    bool no = was_not_done(status);
+    struct dynbuf b;
+    if (error != NULL) {
+        hear_refusal(m, error);
+    } else {
+        dynbuf_init(&b, STATUS_WORDS_MAX + 128);
+        (void)dynbuf_addf(&b, "%sthe request was answered with status %u%s", no ? "it was not done: " : "", status,
+                          body.n > 0 ? ": " : "");
+        (void)dynbuf_add(&b, first_of(body, STATUS_WORDS_MAX));
+        end_call(m, CALL_ERROR, dynbuf_span(&b));
+        dynbuf_free(&b);
+    }
+    if (!no)
+        m->end = CALL_UNKNOWN;
 }
 
 /* What is no text is said to be there: a model is given no bytes of a kind that it did not ask for. */

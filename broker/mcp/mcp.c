@@ -6,6 +6,7 @@ enum {
     TREE_MAX = 16 * MCP_LINE_MAX,
     TOOLS_ROOM = MCP_TOOLS_MAX * (2 * MCP_SCHEMA_MAX + MCP_WORDS_MAX + 4096),
     NOTES_MAX = 64 * 1024,
+    REFUSAL_MAX = 256,
     ERROR_VERSION = 32022, /* of the modern era, as they are below zero */
     ERROR_HEADER = 32020,
     ERROR_CAPABILITY = 32021
@@ -34,7 +35,7 @@ void mcp_free(struct mcp *m)
     dynbuf_free(&m->result);
 }
 
-static enum mcp_event broken(struct mcp *m, const char *why)
+enum mcp_event mcp_broken(struct mcp *m, const char *why)
 {
     m->state = MCP_NONE;
     (void)err_set(&m->why, "%s", why);
@@ -90,7 +91,8 @@ static enum mcp_event initialized(struct mcp *m, const struct json *result)
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         speaks |= span_eq(version, known[i]);
     if (!speaks)
-        return broken(m, "it speaks no version of the protocol that is known here");
+        return mcp_broken(m, "it speaks no version of the protocol that is known here");
+    (void)snprintf(m->version, sizeof(m->version), "%.*s", SPAN_FMT(version));
     say_initialized(m);
     if (json_get(json_get(result, SPAN("capabilities")), SPAN("tools")) == NULL) {
         m->state = MCP_AT_REST;
@@ -107,7 +109,7 @@ static enum mcp_event listed(struct mcp *m, const struct json *result)
     const struct json *tools = json_get(result, SPAN("tools"));
     struct span next = json_text(result, SPAN("nextCursor"));
     if (tools == NULL || tools->type != JSON_ARRAY)
-        return broken(m, "it does not say which tools it has");
+        return mcp_broken(m, "it does not say which tools it has");
     hear_tools(m, tools);
     if (next.n > 0 && ++m->pages < MCP_PAGES_MAX) {
         say_list(m, next);
@@ -149,11 +151,12 @@ static enum mcp_event answered(struct mcp *m, const struct json *j)
     uint64_t id = 0;
     if (json_u64(j, SPAN("id"), &id) != 0 || id != m->id)
         return MCP_NOTHING; /* of one that was given up, or of none */
+    m->awaits = false;
     switch (m->state) {
     case MCP_DISCOVERING: return discovered(m, result, error);
     case MCP_INITIALIZING:
-        return result != NULL ? initialized(m, result) : broken(m, "it does not let itself be initialized");
-    case MCP_LISTING: return result != NULL ? listed(m, result) : broken(m, "it does not say which tools it has");
+        return result != NULL ? initialized(m, result) : mcp_broken(m, "it does not let itself be initialized");
+    case MCP_LISTING: return result != NULL ? listed(m, result) : mcp_broken(m, "it does not say which tools it has");
     case MCP_CALLING: return called(m, result, error);
     case MCP_AT_REST:
     case MCP_NONE:
@@ -171,16 +174,53 @@ static enum mcp_event heard(struct mcp *m, struct span line)
     const struct json *j = json_parse(line, &a);
     bool request = j != NULL && json_get(j, SPAN("method")) != NULL, id = json_get(j, SPAN("id")) != NULL;
     if (j == NULL || j->type != JSON_OBJECT)
-        ev = ++m->strays > MCP_STRAYS_MAX ? broken(m, "what it writes is not the protocol") : MCP_NOTHING;
+        ev = ++m->strays > MCP_STRAYS_MAX ? mcp_broken(m, "what it writes is not the protocol") : MCP_NOTHING;
     else if (request && id && ++m->requests > MCP_REQUESTS_MAX)
-        ev = broken(m, "it asks for more than is answered");
+        ev = mcp_broken(m, "it asks for more than is answered");
     else if (request && id)
         say_answer(m, j);
     else if (!request && id)
         ev = answered(m, j);
     arena_free(&a);
     if (!dynbuf_ok(&m->out) && m->state != MCP_NONE)
-        ev = broken(m, "it does not read what it is told");
+        ev = mcp_broken(m, "it does not read what it is told");
+    return ev;
+}
+
+enum mcp_event mcp_take(struct mcp *m, struct span message)
+{
+    if (m->state == MCP_NONE)
+        return MCP_NOTHING;
+    return message.n <= MCP_LINE_MAX ? heard(m, message)
+                                     : mcp_broken(m, "what it says is longer than a message may be");
+}
+
+enum mcp_event mcp_refused(struct mcp *m, unsigned status, struct span body)
+{
+    struct arena a;
+    enum mcp_event ev = MCP_NOTHING;
+    uint64_t n = 0;
+    arena_init(&a, TREE_MAX);
+    const struct json *j = json_parse(body, &a), *error = json_get(j, SPAN("error")), *id = json_get(j, SPAN("id"));
+    bool ours = id == NULL || id->type == JSON_NULL || (json_u64(j, SPAN("id"), &n) == 0 && n == m->id);
+    if (error == NULL || error->type != JSON_OBJECT || !ours)
+        error = NULL;
+    if (m->state != MCP_NONE)
+        m->awaits = false;
+    if (m->state == MCP_DISCOVERING) {
+        ev = discovered(m, NULL, error);
+    } else if (m->state == MCP_CALLING) {
+        hear_status(m, status, error, body);
+        m->state = MCP_AT_REST;
+        ev = MCP_ANSWERED;
+    } else if (m->state != MCP_NONE) {
+        struct span words = error != NULL ? json_text(error, SPAN("message")) : SPAN_NONE;
+        m->state = MCP_NONE;
+        (void)err_set(&m->why, "it was answered with status %u%s%.*s", status, words.n > 0 ? ": " : "",
+                      SPAN_FMT(span_first(words, REFUSAL_MAX)));
+        ev = MCP_BROKEN;
+    }
+    arena_free(&a);
     return ev;
 }
 
@@ -190,7 +230,7 @@ enum mcp_event mcp_feed(struct mcp *m, struct span bytes)
     while (bytes.n > 0 && m->state != MCP_NONE) {
         size_t at = span_index(bytes, '\n');
         if (dynbuf_add(&m->in, span_first(bytes, at)) != 0)
-            return broken(m, "it wrote a line that is longer than a message may be");
+            return mcp_broken(m, "it wrote a line that is longer than a message may be");
         if (at == bytes.n)
             break;
         bytes = span_from(bytes, at + 1);
@@ -206,7 +246,7 @@ enum mcp_event mcp_feed(struct mcp *m, struct span bytes)
 enum mcp_event mcp_late(struct mcp *m)
 {
     if (m->state != MCP_DISCOVERING)
-        return broken(m, "it did not answer in time");
+        return mcp_broken(m, "it did not answer in time");
     say_initialize(m);
     return MCP_NOTHING;
 }

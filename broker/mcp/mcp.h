@@ -1,5 +1,6 @@
 /* One MCP server, as a machine: bytes of its standard output in, bytes for its standard input out, and now and then
- * something came of it. It has no clock: its owner says when an answer is late. Nothing it says is trusted. */
+ * something came of it; over HTTP (http.h), messages. It has no clock: its owner says when an answer is late. Nothing
+ * it says is trusted. */
 #ifndef BROKER_MCP_MCP_H
 #define BROKER_MCP_MCP_H
 
@@ -12,9 +13,10 @@ enum {
     MCP_LINE_MAX = 1024 * 1024,  /* bytes of one message */
     MCP_TOOLS_MAX = 64,          /* of one server; what comes behind them is left out */
     MCP_PAGES_MAX = 16,          /* in which they are listed */
+    MCP_VERSION_MAX = 10,        /* bytes of a revision's name */
     MCP_SERVER_MAX = 16,         /* bytes of a server's name here */
     MCP_NAME_MAX = 64,           /* bytes of a tool's, with the server's and "__" before it: what every model takes */
-    MCP_SCHEMA_MAX = 16 * 1024,  /* bytes of a tool's schemas, each */
+    MCP_SCHEMA_MAX = 32 * 1024,  /* bytes of a tool's schemas, each */
     MCP_WORDS_MAX = 4 * 1024,    /* bytes of its description that are kept */
     MCP_REQUESTS_MAX = 64,       /* requests of a server that are answered, for each of ours */
     MCP_STRAYS_MAX = 64,         /* lines that are no message, in all */
@@ -42,8 +44,11 @@ struct mcp_tool {
 struct mcp {
     char server[MCP_SERVER_MAX + 1];
     enum mcp_state state;
-    bool modern; /* 2026-07-28: no session, and no requests of the server's */
-    uint64_t id; /* of our last request */
+    bool modern;                       /* 2026-07-28: no session, and no requests of the server's */
+    bool http;                         /* what its tools say of header fields counts */
+    bool awaits;                       /* our last request has no answer yet */
+    char version[MCP_VERSION_MAX + 1]; /* of the older era, once it is known */
+    uint64_t id;                       /* of our last request */
     unsigned pages, requests, strays, rounds;
     struct arena arena; /* of the tools */
     struct mcp_tool tool[MCP_TOOLS_MAX];
@@ -68,6 +73,13 @@ void mcp_begin(struct mcp *m, struct span server);
 void mcp_free(struct mcp *m);
 /* What it wrote. At most one of READY and ANSWERED comes of one of our own requests. */
 enum mcp_event mcp_feed(struct mcp *m, struct span bytes) MUSTCHECK;
+/* The same of one message, whole. */
+enum mcp_event mcp_take(struct mcp *m, struct span message) MUSTCHECK;
+/* Over HTTP: our last request was answered with a status that is no success, and this. Of a call by some of them
+ * nobody knows whether it was done: CALL_UNKNOWN. */
+enum mcp_event mcp_refused(struct mcp *m, unsigned status, struct span body) MUSTCHECK;
+/* It is of no use any more: BROKEN. */
+enum mcp_event mcp_broken(struct mcp *m, const char *why) MUSTCHECK;
 /* The answer that is waited for is late: an era is given up (NOTHING), or the server is (BROKEN). */
 enum mcp_event mcp_late(struct mcp *m) MUSTCHECK;
 /* The tool of this whole name; NULL: it has none. */

@@ -56,6 +56,7 @@ static void asked(struct mcp *m, struct jsonw *w)
     jsonw_end_object(w);
     end(m, w);
     m->requests = 0;
+    m->awaits = true;
 }
 
 void say_discover(struct mcp *m)

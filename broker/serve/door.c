@@ -383,6 +383,7 @@ static struct call *call_new(struct caller *c)
         return NULL;
     x->serve = c->serve;
     x->client = c;
+    x->own = c->own;
     dynbuf_init(&x->raw, HTTP_HEAD_MAX);
     dynbuf_init(&x->body, SERVE_BODY_MAX);
     dynbuf_init(&x->out, ANSWER_MAX);

@@ -12,6 +12,9 @@ static const struct route {
     {"GET", "/conversations", MAY_READ, talk_list},
     {"GET", "/conversations/*/history", MAY_READ, talk_history},
     {"POST", "/conversations/*/fork", MAY_CHAT, talk_fork},
+    {"GET", "/turns/*/recording", MAY_READ, recorded_turn},
+    {"POST", "/turns/*/replay", MAY_CHAT, talk_replay},
+    {"GET", "/conversations/*/turns", MAY_READ, recorded_turns},
 };
 
 static bool path_is(struct span path, const char *pattern, struct span *arg)
@@ -48,6 +51,20 @@ bool route_find(struct call *x)
     }
     reply_no(x, known ? 405 : 404, known ? "this path takes another method" : "there is nothing at this path");
     return false;
+}
+
+bool call_query(const struct call *x, struct span name, struct span *out)
+{
+    struct span rest = x->head.query, pair, key, value;
+    bool more = true;
+    *out = SPAN_NONE;
+    while (more && rest.n > 0) {
+        more = span_cut(rest, '&', &pair, &rest);
+        (void)span_cut(pair, '=', &key, &value);
+        if (span_eq(key, name))
+            *out = value;
+    }
+    return out->n > 0;
 }
 
 unsigned route_scopes(struct span note, struct arena *a)

@@ -2,7 +2,8 @@
  * puts into the store, and what it shows is what the store has.
  *
  *   door.c    bytes of a caller <-> one struct call at a time; whose key that is, the desk knows
- *   routes.c  which handler · talk.c chat, cancel, history, fork · stream.c what happens, as it happens */
+ *   routes.c  which handler · talk.c chat, cancel, history, fork · stream.c what happens, as it happens
+ *   recorded.c what a turn heard and did, for a replay */
 #ifndef BROKER_SERVE_SERVE_H
 #define BROKER_SERVE_SERVE_H
 
@@ -48,6 +49,7 @@ struct call {
     struct span arg; /* the {id} of the path */
     call_fn *fn;
     unsigned needs; /* MAY_* */
+    bool own;       /* the operator asks, on the socket of this machine */
     bool streams;   /* a stream of events: its head has left */
     struct id conversation;
     uint64_t epoch, after; /* the last event that was sent */
@@ -98,7 +100,19 @@ bool route_find(struct call *x) MUSTCHECK;
 /* MAY_*: what the note of a key lets it do. */
 unsigned route_scopes(struct span note, struct arena *a);
 
+/* A parameter of the query, as it stands there; false: it has none, or it is empty. */
+bool call_query(const struct call *x, struct span name, struct span *out);
+
+/* --- talk.c --- what the store did not do, in words; the id of the path, or answered; an id as a member */
+void talk_unable(struct call *x, enum bstore_result r);
+bool talk_id(struct call *x, struct id *id);
+void talk_put_id(struct jsonw *w, const char *key, const struct id *id);
+
 call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, stream_open;
+call_fn recorded_turn, recorded_turns, talk_replay;
+
+/* --- recorded.c --- whose it is: a key sees its own tenant; the operator of this machine says which. */
+struct span call_whose(const struct call *x);
 /* More of what happened, as much as is read. */
 void stream_more(struct call *x);
 void stream_heart(struct call *x);

@@ -70,7 +70,7 @@ static int say_lost(struct call *x, const struct bstore_log *log)
 /* A page of the log. BS_OK, and *log is in a; x->after moves. */
 static enum bstore_result page(struct call *x, struct arena *a, struct bstore_log *log)
 {
-    return bstore_events(x->serve->store, call_tenant(x), &x->conversation, x->epoch, x->after, a, log);
+    return bstore_events(x->serve->store, call_whose(x), &x->conversation, x->epoch, x->after, a, log);
 }
 
 /* Events were dropped, or the log began anew: it is said, and what is there comes from its beginning. -1: x is gone.

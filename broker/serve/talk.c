@@ -4,7 +4,7 @@
 
 enum { TEXT_MAX = 128 * 1024, NAME_SHOWN = 64 };
 
-static void unable(struct call *x, enum bstore_result r)
+void talk_unable(struct call *x, enum bstore_result r)
 {
     switch (r) {
     case BS_NONE: reply_no(x, 404, "there is no such conversation or turn"); break;
@@ -14,7 +14,7 @@ static void unable(struct call *x, enum bstore_result r)
     }
 }
 
-static void put_id(struct jsonw *w, const char *key, const struct id *id)
+void talk_put_id(struct jsonw *w, const char *key, const struct id *id)
 {
     char text[ID_TEXT + 1];
     id_text(id, text);
@@ -88,8 +88,8 @@ static void accepted(struct call *x, const struct bstore_chatted *c)
     id_text(&c->conversation, conversation);
     reply_json(x, 202, &w);
     jsonw_object(&w);
-    put_id(&w, "conversation_id", &c->conversation);
-    put_id(&w, "turn_id", &c->turn);
+    talk_put_id(&w, "conversation_id", &c->conversation);
+    talk_put_id(&w, "turn_id", &c->turn);
     jsonw_kv(&w, "stream_url", arena_printf(&x->arena, "/stream/%s", conversation));
     jsonw_kv(&w, "last_event_id",
              arena_printf(&x->arena, "%llu.%llu", (unsigned long long)c->log_epoch, (unsigned long long)c->log_seq));
@@ -133,12 +133,12 @@ void talk_chat(struct call *x)
     else if (r == BS_CONFLICT)
         reply_no(x, 409, "this Idempotency-Key came with another request before");
     else
-        unable(x, r);
+        talk_unable(x, r);
 }
 
 /* --- turns --------------------------------------------------------------------------------- */
 
-static bool id_of(struct call *x, struct id *id)
+bool talk_id(struct call *x, struct id *id)
 {
     if (id_parse(x->arg, id) == 0)
         return true;
@@ -151,17 +151,17 @@ void talk_turn(struct call *x)
     struct bstore_turn_row row;
     struct jsonw w;
     struct id id;
-    if (!id_of(x, &id))
+    if (!talk_id(x, &id))
         return;
-    enum bstore_result r = bstore_turn(x->serve->store, call_tenant(x), &id, &x->arena, &row);
+    enum bstore_result r = bstore_turn(x->serve->store, call_whose(x), &id, &x->arena, &row);
     if (r != BS_OK) {
-        unable(x, r);
+        talk_unable(x, r);
         return;
     }
     reply_json(x, 200, &w);
     jsonw_object(&w);
-    put_id(&w, "turn_id", &id);
-    put_id(&w, "conversation_id", &row.conversation);
+    talk_put_id(&w, "turn_id", &id);
+    talk_put_id(&w, "conversation_id", &row.conversation);
     jsonw_kv(&w, "state", row.state);
     if (row.end != END_NONE) {
         jsonw_kv(&w, "end", span_str(turn_end_name(row.end)));
@@ -176,39 +176,41 @@ void talk_turn(struct call *x)
     call_answer(x);
 }
 
+/* Asked once more, with the results that its calls had. */
+void talk_replay(struct call *x)
+{
+    struct bstore_chatted out;
+    struct id id;
+    if (!talk_id(x, &id))
+        return;
+    enum bstore_result r = bstore_replay(x->serve->store, call_whose(x), &id, &out);
+    if (r == BS_OK)
+        accepted(x, &out);
+    else if (r == BS_CONFLICT)
+        reply_no(x, 409, "this turn has not ended, was cancelled before it began, or is a replay itself");
+    else
+        talk_unable(x, r);
+}
+
 void talk_cancel(struct call *x)
 {
     struct jsonw w;
     struct id id;
-    if (!id_of(x, &id))
+    if (!talk_id(x, &id))
         return;
     enum bstore_result r = bstore_cancel(x->serve->store, call_tenant(x), &id);
     if (r != BS_OK && r != BS_AGAIN) {
-        unable(x, r);
+        talk_unable(x, r);
         return;
     }
     reply_json(x, 202, &w);
     jsonw_object(&w);
-    put_id(&w, "turn_id", &id);
+    talk_put_id(&w, "turn_id", &id);
     jsonw_end_object(&w);
     call_answer(x);
 }
 
 /* --- conversations -------------------------------------------------------------------------- */
-
-static bool query(struct call *x, struct span name, struct span *out)
-{
-    struct span rest = x->head.query, pair, key, value;
-    bool more = true;
-    *out = SPAN_NONE;
-    while (more && rest.n > 0) {
-        more = span_cut(rest, '&', &pair, &rest);
-        (void)span_cut(pair, '=', &key, &value);
-        if (span_eq(key, name))
-            *out = value;
-    }
-    return out->n > 0;
-}
 
 void talk_list(struct call *x)
 {
@@ -216,13 +218,13 @@ void talk_list(struct call *x)
     struct id after = {{0}};
     struct span from;
     struct jsonw w;
-    if (query(x, SPAN("after"), &from) && id_parse(from, &after) != 0) {
+    if (call_query(x, SPAN("after"), &from) && id_parse(from, &after) != 0) {
         reply_no(x, 400, "`after` is the id of a conversation");
         return;
     }
     enum bstore_result r = bstore_conversations(x->serve->store, call_tenant(x), &after, &x->arena, &all);
     if (r != BS_OK) {
-        unable(x, r);
+        talk_unable(x, r);
         return;
     }
     reply_json(x, 200, &w);
@@ -231,7 +233,7 @@ void talk_list(struct call *x)
     for (size_t i = 0; i < all.n; i++) {
         const struct bstore_conversation *c = &all.row[i];
         jsonw_object(&w);
-        put_id(&w, "conversation_id", &c->id);
+        talk_put_id(&w, "conversation_id", &c->id);
         jsonw_kv(&w, "phase", c->phase);
         jsonw_kv_u64(&w, "created_ms", c->created_ms);
         jsonw_kv_u64(&w, "changed_ms", c->changed_ms);
@@ -254,7 +256,7 @@ static void put_messages(struct jsonw *w, const char *name, const struct bstore_
         jsonw_object(w);
         if (strcmp(name, "messages") == 0)
             jsonw_kv_u64(w, "seq", all->message[i].seq);
-        put_id(w, "turn_id", &all->message[i].turn);
+        talk_put_id(w, "turn_id", &all->message[i].turn);
         jsonw_kv(w, "role", all->message[i].role);
         jsonw_kv_raw(w, "message", all->message[i].body);
         jsonw_end_object(w);
@@ -269,9 +271,9 @@ void talk_history(struct call *x)
     uint64_t after = 0;
     struct jsonw w;
     struct id id;
-    if (!id_of(x, &id))
+    if (!talk_id(x, &id))
         return;
-    if (query(x, SPAN("after"), &from) && span_u64(from, INT64_MAX, &after) != 0) {
+    if (call_query(x, SPAN("after"), &from) && span_u64(from, INT64_MAX, &after) != 0) {
         reply_no(x, 400, "`after` is the number of a message");
         return;
     }
@@ -280,7 +282,7 @@ void talk_history(struct call *x)
     if (r == BS_OK)
         r = bstore_messages(x->serve->store, call_tenant(x), &id, after, &x->arena, &page);
     if (r != BS_OK) {
-        unable(x, r);
+        talk_unable(x, r);
         return;
     }
     reply_json(x, 200, &w);
@@ -299,7 +301,7 @@ void talk_fork(struct call *x)
     struct id id, made;
     uint64_t messages = 0;
     struct jsonw w;
-    if (!id_of(x, &id))
+    if (!talk_id(x, &id))
         return;
     if (json_u64(j, SPAN("messages"), &messages) != 0 || messages == 0) {
         reply_no(x, 400, "a fork says how many `messages` it begins with");
@@ -312,11 +314,11 @@ void talk_fork(struct call *x)
         reply_no(x, 413, "a fork begins with at most %d messages of %d bytes in all, and %d conversations are kept",
                  BSTORE_FORK_MAX, BSTORE_FORK_BYTES_MAX, BSTORE_CONVERSATIONS_EACH);
     else if (r != BS_OK)
-        unable(x, r);
+        talk_unable(x, r);
     else {
         reply_json(x, 201, &w);
         jsonw_object(&w);
-        put_id(&w, "conversation_id", &made);
+        talk_put_id(&w, "conversation_id", &made);
         jsonw_end_object(&w);
         call_answer(x);
     }

@@ -43,6 +43,15 @@ struct bstore_ops {
                                         struct bstore_conversations *out);
     enum bstore_result (*fork)(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
                                struct id *out);
+    enum bstore_result (*record)(struct bstore *s, const struct claim *c, struct span lines);
+    enum bstore_result (*recorded)(struct bstore *s, struct span tenant, const struct id *turn, struct arena *a,
+                                   struct bstore_recorded *out);
+    enum bstore_result (*replay)(struct bstore *s, struct span tenant, const struct id *turn,
+                                 struct bstore_chatted *out);
+    enum bstore_result (*replayed)(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
+                                   const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
+    enum bstore_result (*turns)(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
+                                struct arena *a, struct bstore_turns *out);
     uint64_t (*pulse)(struct bstore *s);
     enum bstore_result (*sweep)(struct bstore *s);
 };

@@ -59,6 +59,7 @@ struct bstore_settle {
     size_t messages;
     const struct bstore_event *event;
     size_t events;
+    struct span record; /* as of bstore_record */
 };
 
 struct bstore_found_call {
@@ -73,6 +74,7 @@ struct bstore_turn {
     bool cancelled;
     struct budget budget;
     struct used used;
+    bool replays;     /* its calls give what those of an earlier turn gave: bstore_replayed */
     uint64_t settled; /* the number of the last settled step; 0: none */
     struct bstore_checkpoint checkpoint;
     uint64_t open; /* the number of a step that is not settled; 0: none */
@@ -119,6 +121,33 @@ struct bstore_turn_row {
     enum turn_end end;
     struct span why;
     struct used used;
+};
+/* What was recorded of a turn: parts of lines, in their order. */
+struct bstore_recorded {
+    struct id conversation;
+    struct span state; /* as of bstore_turn_row */
+    enum turn_end end;
+    struct used used;
+    struct budget budget;
+    bool cut; /* there was more of it than is kept */
+    struct span *part;
+    size_t n;
+};
+/* What a call gave then; CALL_OPEN: there was none like it. */
+struct bstore_replayed {
+    enum call_end end;
+    struct span result;
+};
+struct bstore_turn_of {
+    uint64_t nth; /* in its conversation */
+    struct id id;
+    struct span state;
+    enum turn_end end;
+    bool recorded;
+};
+struct bstore_turns {
+    struct bstore_turn_of *row;
+    size_t n;
 };
 
 #endif

@@ -276,6 +276,39 @@ enum bstore_result bstore_fork(struct bstore *s, struct span tenant, const struc
     return named(tenant) ? s->ops->fork(s, tenant, conversation, messages, out) : BS_NONE;
 }
 
+enum bstore_result bstore_record(struct bstore *s, const struct claim *c, struct span lines)
+{
+    return s->ops->record(s, c, lines);
+}
+
+enum bstore_result bstore_recorded(struct bstore *s, struct span tenant, const struct id *turn, struct arena *a,
+                                   struct bstore_recorded *out)
+{
+    *out = (struct bstore_recorded){.n = 0};
+    return named(tenant) ? s->ops->recorded(s, tenant, turn, a, out) : BS_NONE;
+}
+
+enum bstore_result bstore_replay(struct bstore *s, struct span tenant, const struct id *turn,
+                                 struct bstore_chatted *out)
+{
+    *out = (struct bstore_chatted){.log_seq = 0};
+    return named(tenant) ? s->ops->replay(s, tenant, turn, out) : BS_NONE;
+}
+
+enum bstore_result bstore_replayed(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
+                                   const struct bstore_call *call, struct arena *a, struct bstore_replayed *out)
+{
+    *out = (struct bstore_replayed){.end = CALL_OPEN};
+    return s->ops->replayed(s, c, n, ord, call, a, out);
+}
+
+enum bstore_result bstore_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
+                                struct arena *a, struct bstore_turns *out)
+{
+    *out = (struct bstore_turns){.n = 0};
+    return named(tenant) ? s->ops->turns(s, tenant, conversation, after, a, out) : BS_NONE;
+}
+
 uint64_t bstore_pulse(struct bstore *s)
 {
     return s->ops->pulse(s);

@@ -26,6 +26,10 @@ enum {
     BSTORE_READ_MAX = 256,              /* rows of one answer */
     BSTORE_READ_BYTES_MAX = 4 << 20,    /* after the row that reaches it, no more */
     BSTORE_LOST_MAX = 2,                /* workers that end at one step, and the turn is set aside */
+    BSTORE_PART_MAX = 64 * 1024,        /* of a recording, written at once */
+    BSTORE_PARTS_MAX = 4096,            /* of one turn */
+    BSTORE_RECORD_MAX = 1 << 20,        /* bytes of a turn's recording; what is past that is not kept */
+    BSTORE_RECORDED_EACH = 32 << 20,    /* bytes of a tenant's recordings; past that its oldest turns' go */
 };
 /* How long a key is remembered, how long a claim may be, in ms. */
 #define BSTORE_KEY_AGE_MAX UINT64_C(86400000)
@@ -107,6 +111,20 @@ BSTORE_CALL bstore_conversations(struct bstore *s, struct span tenant, const str
  * their results there, or it has not so many. BS_FULL: it may not copy so many. */
 BSTORE_CALL bstore_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
                         struct id *out);
+/* Lines of what the turn's machine heard and did, at the end of its recording. More than is kept is left out, and the
+ * turn's recording says so: BS_OK. */
+BSTORE_CALL bstore_record(struct bstore *s, const struct claim *c, struct span lines);
+BSTORE_CALL bstore_recorded(struct bstore *s, struct span tenant, const struct id *turn, struct arena *a,
+                            struct bstore_recorded *out);
+/* A turn that has ended is asked once more: in a new conversation that begins as its own did, by a turn of which
+ * calls give what they gave then, and nothing is run. BS_CONFLICT: it has not ended, or is a replay itself. */
+BSTORE_CALL bstore_replay(struct bstore *s, struct span tenant, const struct id *turn, struct bstore_chatted *out);
+/* Of a call of such a turn, which is written down already. The n-th of those alike is the n-th of those then. */
+BSTORE_CALL bstore_replayed(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
+                            const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
+/* The turns of a conversation, in their order, from the one after the nth. */
+BSTORE_CALL bstore_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
+                         struct arena *a, struct bstore_turns *out);
 /* Another number when somebody else has changed something since it was asked last; of what is done through s itself
  * it need not tell. A hint that costs next to nothing: who misses one looks again a little later. */
 uint64_t bstore_pulse(struct bstore *s);

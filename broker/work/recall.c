@@ -125,7 +125,9 @@ void recall_ask(struct task *t, uint64_t ord)
         known(t, ord, KNOWN_NOTHING);
         return;
     }
-    if (span_eq(tool, SPAN("run_command")))
+    if (t->found.replays) /* nothing of it was run, whatever was known of it then */
+        known(t, ord, t->call[ord].blind ? KNOWN_SENT : KNOWN_NOT_SENT);
+    else if (span_eq(tool, SPAN("run_command")))
         desk_ask(t, "GET", desk_box(t, "/commands", SPAN_NONE), SPAN_NONE, listed, ord);
     else
         known(t, ord, KNOWN_NOTHING); /* of files nobody keeps a record of each: their classes say what to do */
@@ -139,7 +141,7 @@ void recall_wait(struct task *t, uint64_t ord)
 
 void recall_look(struct task *t, uint64_t ord)
 {
-    if (t->lane[0] != '\0' && span_eq(t->call[ord].call.tool, SPAN("edit_file")))
+    if (t->lane[0] != '\0' && !t->found.replays && span_eq(t->call[ord].call.tool, SPAN("edit_file")))
         edit_look(t, ord);
     else
         task_tell(t, (struct loop_event){.heard = HEARD_LOOKED, .ord = ord, .known = KNOWN_NOTHING});

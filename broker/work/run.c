@@ -1,5 +1,5 @@
 /* A call is run: its arguments are read, its sandbox is there, and then it is the tool's. */
-#include "broker/work/servers.h"
+#include "broker/work/servers/servers.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 
@@ -46,9 +46,15 @@ void run_call(struct task *t, uint64_t ord)
         not_there(t, ord, json_text(json_parse(c->call.args, &t->step_arena), SPAN("why")));
         return;
     }
+    if (t->found.replays) {
+        replay_call(t, ord);
+        return;
+    }
     c->waits = command && commands(t) >= WORK_COMMANDS;
     c->command = command && !c->waits;
-    if (!c->waits)
+    if (!c->waits && servers_outside(t, c->call.tool))
+        boxed(t, ord, 200, SPAN_NONE);
+    else if (!c->waits)
         box_need(t, boxed, ord);
 }
 

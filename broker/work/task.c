@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "broker/work/servers.h"
+#include "broker/work/servers/servers.h"
+#include "broker/work/taped.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 #include "common/log.h"
@@ -29,6 +30,7 @@ static void release(void *arg)
     struct work *w = t->w;
     think_end(t);
     servers_free(t);
+    taped_free(&t->taped);
     for (size_t i = 0; i < t->calls; i++)
         tool_forget(&t->call[i]);
     desk_forget(t);
@@ -49,6 +51,8 @@ static void end(struct task *t)
 {
     if (t->over)
         return;
+    if (!t->given_back && t->agent.state != LOOP_OVER)
+        taped_flush(t);
     t->over = true; /* whoever is in the middle of telling it something goes on until it is released */
     if (!t->fenced && !t->given_back && t->agent.state != LOOP_OVER &&
         bstore_release(t->w->store, &t->claim, RETRY_MS) != BS_OK)
@@ -98,6 +102,7 @@ void task_tell(struct task *t, struct loop_event e)
     e.now_ms = loop_wall(t->w->loop);
     if (!agent_hear(&t->agent, &e, &out))
         return;
+    taped_heard(t, &e, &out);
     if (out.n >
         WORK_TODO_MAX - t->ntodo) { /* not one of them is left out: the next worker begins anew from the store */
         log_error("turn %s: more is to be done at once than has room", t->turn);
@@ -234,12 +239,15 @@ static void checkpoint(struct task *t, const struct loop_action *a)
                                                    .execution_state = dynbuf_span(&state),
                                                    .effect_log = settle_effects(t)},
                                     .message = m,
-                                    .messages = n};
+                                    .messages = n,
+                                    .record = taped_rows(t)};
     bool ok = n > 0 && dynbuf_ok(&state);
     if (!ok)
         task_tell(t, (struct loop_event){.heard = HEARD_FAILED});
-    else if (show_flush(t) && task_passed(t, bstore_settle(t->w->store, &t->claim, a->step, &s)))
+    else if (show_flush(t) && task_passed(t, bstore_settle(t->w->store, &t->claim, a->step, &s))) {
+        taped_kept(t);
         task_tell(t, (struct loop_event){.heard = HEARD_STEP});
+    }
     dynbuf_free(&state);
 }
 
@@ -258,12 +266,14 @@ static void say_retry(struct task *t, uint64_t after_ms)
 
 static void give_back(struct task *t, uint64_t after_ms)
 {
+    taped_flush(t);
     if (show_flush(t))
         t->given_back = bstore_release(t->w->store, &t->claim, after_ms) == BS_OK;
 }
 
 void task_finish(struct task *t)
 {
+    taped_flush(t);
     if (show_flush(t) && task_passed(t, bstore_finish(t->w->store, &t->claim, t->ending, span_str(t->why))))
         task_tell(t, (struct loop_event){.heard = HEARD_ENDED});
 }
@@ -361,6 +371,7 @@ static void begin_agent(struct task *t, enum turn_end ends_as)
                                      .end = ends,
                                      .n = t->calls};
     agent_begin(&t->agent, &found, &out);
+    taped_begin(t, &found, &out);
     for (size_t i = 0; i < out.n; i++)
         t->todo[t->ntodo++] = out.a[i];
     pump(t);
@@ -439,6 +450,7 @@ void task_begin(struct work *w, const struct claim *c)
     t->tick = timer_new(w->loop, tick, t);
     t->flush = timer_new(w->loop, flush, t);
     t->start = timer_new(w->loop, box_start, t);
+    t->taped = taped_new();
     w->task = t;
     if (t->tick == NULL || t->flush == NULL || t->start == NULL) {
         end(t);

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "broker/models/answer/answer.h"
-#include "broker/work/servers.h"
+#include "broker/work/servers/servers.h"
+#include "broker/work/taped.h"
 #include "broker/work/tools.h"
 #include "broker/work/wire.h"
 #include "common/http/http.h"
@@ -76,6 +77,7 @@ static void spend(struct think *k)
     const struct used used = {.tokens = counted(in + out), .cost_micro = counted(cost)};
     t->wasted.tokens = counted(t->wasted.tokens + used.tokens);
     t->wasted.cost_micro = counted(t->wasted.cost_micro + used.cost_micro);
+    taped_spent(t, &used);
     if (bstore_spent(t->w->store, &t->claim, &used) != BS_OK)
         log_warn("turn %s: what an attempt has cost is not counted: %s", t->turn, bstore_why(t->w->store));
 }
@@ -362,6 +364,7 @@ void think_begin(struct task *t)
     }
     *k = (struct think){.task = t, .model = &t->w->models.model[f.model], .which = f.model, .other = f.other};
     t->think = k;
+    taped_model(t, k->model->target.name);
     if (write_body(k, &p, f.max_tokens) != 0)
         no_answer(t, false, 0);
     else if (k->model->lease.n > 0)

@@ -38,6 +38,9 @@ struct span result_cut(struct arena *a, struct span text, size_t most) MUSTCHECK
 /* Without a character at the end of which a part is missing. */
 struct span whole_chars(struct span s);
 
+/* replayed.c: it gives what it gave then, and nothing is run. */
+void replay_call(struct task *t, uint64_t ord);
+
 /* task.c: the answer was not complete, and why. */
 void task_cut(struct task *t, struct span stopped);
 

@@ -113,10 +113,26 @@ static int put_lease(struct dynbuf *b, const struct wire_ask *ask)
     char text[WORK_LEASE_MAX + 16];
     if (ask->lease.n == 0)
         return 0;
-    bool bare = ask->protocol == MODEL_ANTHROPIC;
+    bool bare = ask->field == NULL && ask->protocol == MODEL_ANTHROPIC;
     (void)snprintf(text, sizeof(text), "%s%.*s", bare ? "" : "Bearer ", SPAN_FMT(ask->lease));
     int rc = http_write_field(b, bare ? SPAN("x-api-key") : SPAN("Authorization"), span_str(text));
     explicit_bzero(text, sizeof(text));
+    return rc;
+}
+
+/* What a model's server is told, or who asks has said. */
+static int put_own(struct dynbuf *b, const struct wire_ask *ask)
+{
+    static const struct http_field model[] = {
+        {SPAN("Content-Type"), SPAN("application/json")},
+        {SPAN("Accept"), SPAN("text/event-stream")},
+        {SPAN("anthropic-version"), SPAN("2023-06-01")},
+    };
+    const struct http_field *field = ask->field != NULL ? ask->field : model;
+    size_t n = ask->field != NULL ? ask->fields : ask->protocol == MODEL_ANTHROPIC ? 3 : 2;
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = http_write_field(b, field[i].name, field[i].value);
     return rc;
 }
 
@@ -124,16 +140,13 @@ static int write_request(struct wire *w, const struct wire_ask *ask, const struc
 {
     struct dynbuf *b = &w->out;
     struct span target = t->secure ? t->rest : ask->url;
-    bool bad = http_write_request_line(b, SPAN("POST"), target) != 0 ||
+    bool bad = http_write_request_line(b, ask->get ? SPAN("GET") : SPAN("POST"), target) != 0 ||
                http_write_field(b, SPAN("Host"), span_str(w->authority)) != 0 ||
-               (!t->secure && proxy_field(b, ask->token) != 0) ||
-               http_write_field(b, SPAN("Content-Type"), SPAN("application/json")) != 0 ||
-               http_write_field(b, SPAN("Accept"), SPAN("text/event-stream")) != 0 ||
-               http_write_field(b, SPAN("User-Agent"), SPAN("countersign-broker")) != 0 ||
-               (ask->protocol == MODEL_ANTHROPIC &&
-                http_write_field(b, SPAN("anthropic-version"), SPAN("2023-06-01")) != 0) ||
-               put_lease(b, ask) != 0 || http_write_field(b, SPAN("Connection"), SPAN("close")) != 0 ||
-               http_write_end(b, HTTP_LENGTH, ask->body.n) != 0 || dynbuf_add(b, ask->body) != 0;
+               (!t->secure && proxy_field(b, ask->token) != 0) || put_own(b, ask) != 0 ||
+               http_write_field(b, SPAN("User-Agent"), SPAN("countersign-broker")) != 0 || put_lease(b, ask) != 0 ||
+               http_write_field(b, SPAN("Connection"), SPAN("close")) != 0 ||
+               http_write_end(b, ask->get ? HTTP_NO_BODY : HTTP_LENGTH, ask->body.n) != 0 ||
+               dynbuf_add(b, ask->body) != 0;
     return bad ? -1 : 0;
 }
 

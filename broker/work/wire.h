@@ -1,5 +1,5 @@
-/* One request to a model, through the gateway's proxy, as the conversation's own identity: for https a tunnel with
- * TLS to the gateway's CA, for http an absolute target. */
+/* One request to a model or an MCP server, through the gateway's proxy, as the conversation's own identity: for https
+ * a tunnel with TLS to the gateway's CA, for http an absolute target. */
 #ifndef BROKER_WORK_WIRE_H
 #define BROKER_WORK_WIRE_H
 
@@ -15,9 +15,12 @@ struct wire;
 typedef void wire_fn(void *arg, enum wire_event ev, struct span data);
 
 struct wire_ask {
-    struct span url; /* of the model's messages */
+    struct span url; /* of the model's messages, or the server's */
     struct span token, lease;
     enum model_protocol protocol;
+    const struct http_field *field; /* of no model: its own; the lease is then shown as a bearer's */
+    size_t fields;
+    bool get; /* and no POST: there is no body */
     struct span body;
 };
 

@@ -5,8 +5,8 @@
  *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
- *   servers.c MCP servers, with more tools
- *   show.c    what readers see, written down in groups · cut.c what is too long */
+ *   servers/  MCP servers, with more tools: their begin, and those over HTTP
+ *   show.c    what readers see, written down in groups · cut.c what is too long · taped.c for a replay */
 #ifndef BROKER_WORK_WORK_H
 #define BROKER_WORK_WORK_H
 
@@ -41,7 +41,7 @@ enum {
     WORK_COMMANDS = 8,           /* of a turn that run at once; a sandbox keeps twice as many (RUNS_KEPT_MAX) */
     WORK_WISHES_MAX = 96,
     WORK_LANE_MAX = 64,
-    WORK_LEASES_MAX = 4,
+    WORK_LEASES_MAX = 8,
     WORK_LEASE_MAX = 4096,
     WORK_WHY_MAX = 256
 };
@@ -98,7 +98,7 @@ struct task {
     struct agent agent;
     struct loop_action todo[WORK_TODO_MAX];
     size_t at, ntodo;
-    bool pumping, over, fenced, given_back, box_up, files_lost; /* the last: and the model has not been told */
+    bool pumping, over, fenced, given_back, starting, box_up, files_lost; /* lost, and the model has not been told */
     enum turn_end ending;
     char why[WORK_WHY_MAX + 1];     /* the last thing that went wrong, for the turn's end */
     char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
@@ -112,10 +112,10 @@ struct task {
     uint64_t tried; /* models that this step is not to ask again */
     unsigned all_tries;
     struct servers *servers; /* servers.c; NULL: there are none */
+    struct taped *taped;     /* taped.c */
     struct wish *wishes;
     struct wants *starts; /* lane.c: who waits for the sandbox */
     struct timer *start;
-    bool starting;
     struct task_lease lease[WORK_LEASES_MAX];
     size_t nwishes, nleases;
     /* show.c */

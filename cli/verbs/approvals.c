@@ -57,7 +57,7 @@ int verb_ticket(struct gateway_call *g, const char *given, char id[ID_TEXT + 1],
 
 /* --- list and watch ------------------------------------------------------- */
 
-/* With who is looking at it. */
+/* With who is looking at it, and whether others are asked by now. */
 static void put_state(struct table *table, const struct json *t)
 {
     struct span by = member_text(json_get(t, SPAN("claim")), "by");
@@ -67,6 +67,8 @@ static void put_state(struct table *table, const struct json *t)
         table_add(table, ", ");
         table_add_text(table, by);
     }
+    if (member_u64(t, "escalated_ms") && span_eq(member_text(t, "state"), SPAN("pending")))
+        table_add(table, ", escalated");
     table_next(table);
 }
 
@@ -303,6 +305,7 @@ static int decide(struct approvals *a, const char *how)
 {
     const char *digest = cli_value(a->c, "digest"), *reason = cli_value(a->c, "reason");
     const char *name = strcmp(how, "approve") == 0 ? cli_value(a->c, "name") : NULL;
+    const char *place = strcmp(how, "approve") == 0 ? cli_value(a->c, "deputy-for") : NULL;
     char id[ID_TEXT + 1], path[PATH_ROOM];
     const struct json *t;
     struct dynbuf body;
@@ -336,6 +339,8 @@ static int decide(struct approvals *a, const char *how)
     }
     if (name)
         jsonw_kv(&w, "name", span_str(name));
+    if (place)
+        jsonw_kv(&w, "deputy_for", span_str(place));
     jsonw_end_object(&w);
     (void)snprintf(path, sizeof(path), "/api/v1/tickets/%s/%s", id, how);
     rc = uses ? grants_say(&a->g, id, t, uses, for_ms) : CLI_OK;
@@ -407,6 +412,18 @@ static int unclaim(struct approvals *a)
     return look(a, "unclaim");
 }
 
+/* --- metrics -------------------------------------------------------------- */
+
+/* For Prometheus' textfile collector: there is no port to be asked at. */
+static int metrics(struct approvals *a)
+{
+    int rc = verb_ask(&a->g, "GET", "/api/v1/metrics", SPAN_NONE, 200);
+
+    if (rc == CLI_OK)
+        (void)fwrite(a->g.answer.p, 1, a->g.answer.n, stdout);
+    return rc;
+}
+
 static int with_gateway(const struct cli_call *c, int (*fn)(struct approvals *a))
 {
     struct approvals a = {.c = c, .id = c->nwords ? c->word[0] : NULL};
@@ -417,6 +434,11 @@ static int with_gateway(const struct cli_call *c, int (*fn)(struct approvals *a)
     dynbuf_free(&a.table.rows);
     verb_end(&a.g);
     return rc;
+}
+
+int approvals_metrics(const struct cli_call *c)
+{
+    return with_gateway(c, metrics);
 }
 
 int approvals_list(const struct cli_call *c)

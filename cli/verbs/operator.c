@@ -1,10 +1,11 @@
-/* countersign operator add|list|group|link|rm: the people who decide */
+/* countersign operator add|list|group|link|rm|deputy|deputies|no-deputy: the people who decide */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "common/control/api.h"
+#include "policy/load/read/scalar.h"
 
 enum { BODY_ROOM = 4096, NAME_MOST = 40, GROUPS_MOST = 16 };
 
@@ -235,4 +236,84 @@ int operator_list(const struct cli_call *c)
     if (rc == CLI_OK)
         rc = verb_ask(&g, "GET", "/api/v1/operators", SPAN_NONE, 200);
     return finish(&g, c, rc, print_people);
+}
+
+/* --- deputies ------------------------------------------------------------- */
+
+static int deputy(struct gateway_call *g, const struct cli_call *c)
+{
+    const char *how_long = cli_value(c, "for");
+    uint64_t ms = 0;
+    const char *wrong = how_long ? scalar_time(span_str(how_long), &ms) : "is needed: for how long, such as 8h or 5d";
+    struct dynbuf body;
+    struct jsonw w;
+
+    if (wrong)
+        return verb_fail(CLI_USAGE, "--for %s", wrong);
+    if (!name_ok(c->word[0]))
+        return verb_fail(CLI_USAGE, "that is nobody's name");
+    dynbuf_init(&body, BODY_ROOM);
+    jsonw_begin(&w, &body);
+    jsonw_object(&w);
+    jsonw_kv(&w, "deputy", span_str(c->word[0]));
+    jsonw_kv_u64(&w, "for_ms", ms);
+    jsonw_end_object(&w);
+    int rc = verb_ask(g, "POST", "/api/v1/deputies", dynbuf_span(&body), 204);
+    dynbuf_free(&body);
+    return rc;
+}
+
+int operator_deputy(const struct cli_call *c)
+{
+    struct gateway_call g;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK)
+        rc = deputy(&g, c);
+    return finish(&g, c, rc, NULL);
+}
+
+int operator_no_deputy(const struct cli_call *c)
+{
+    struct gateway_call g;
+    char path[128];
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK && !name_ok(c->word[0]))
+        rc = verb_fail(CLI_USAGE, "that is nobody's name");
+    (void)snprintf(path, sizeof(path), "/api/v1/deputies/%.*s", NAME_MOST, c->word[0]);
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "DELETE", path, SPAN_NONE, 204);
+    return finish(&g, c, rc, NULL);
+}
+
+static void print_deputies(const struct gateway_call *g, const struct cli_call *c)
+{
+    const struct json *rows = json_get(g->tree, SPAN("deputies"));
+    struct table t;
+    char when[32];
+
+    if (c->json) {
+        verb_print_answer(g);
+        return;
+    }
+    table_begin(&t, "FOR\tDEPUTY\tSINCE\tUNTIL");
+    for (const struct json *r = rows ? rows->child : NULL; r; r = r->next) {
+        table_text(&t, member_text(r, "for"));
+        table_text(&t, member_text(r, "deputy"));
+        table_cell(&t, "%s", time_text(member_u64(r, "since_ms"), when));
+        table_cell(&t, "%s", time_text(member_u64(r, "until_ms"), when));
+        table_row(&t);
+    }
+    table_end(&t, "Nobody decides in another's place.");
+}
+
+int operator_deputies(const struct cli_call *c)
+{
+    struct gateway_call g;
+    int rc = verb_begin(&g, c);
+
+    if (rc == CLI_OK)
+        rc = verb_ask(&g, "GET", "/api/v1/deputies", SPAN_NONE, 200);
+    return finish(&g, c, rc, print_deputies);
 }

@@ -101,6 +101,7 @@ static const struct {
     {SPAN("lease-misplaced"), SPAN("a lease stands where none may")},
     {SPAN("lease-leaked"), SPAN("its lease is another sandbox's, or for another place")},
     {SPAN("lease-used-up"), SPAN("its lease is used up for now")},
+    {SPAN("network-denied"), SPAN("whoever created its sandbox does not let it reach this host")},
     {SPAN("egress-limit"), SPAN("the egress of its sandbox, or of its tenant, is used up")},
     {SPAN("store-unavailable"), SPAN("the record could not be written")},
     {SPAN("credential-unavailable"), SPAN("its credential is not there: see `countersign doctor`")},
@@ -200,6 +201,13 @@ static void result(const struct json *r, struct dynbuf *out)
         add(out, SPAN("; nobody was there for the answer"));
 }
 
+/* A deputy says it in somebody's place. */
+static void say_instead(const struct json *r, struct dynbuf *out)
+{
+    if (get(r, SPAN("for")).n)
+        say(out, SPAN(" for "), get(r, SPAN("for")));
+}
+
 static void decided(const struct json *r, struct dynbuf *out)
 {
     struct span channel = get(r, SPAN("channel")), reason = get(r, SPAN("reason"));
@@ -209,6 +217,7 @@ static void decided(const struct json *r, struct dynbuf *out)
     } else {
         say(out, SPAN(" "), get(r, SPAN("state")));
         say_by(out, get(r, SPAN("by")));
+        say_instead(r, out);
     }
     if (channel.n) {
         say(out, SPAN(" ("), channel);
@@ -351,6 +360,50 @@ static void gate(const struct json *r, struct dynbuf *out)
         say(out, SPAN(": "), get(r, SPAN("words")));
 }
 
+/* "bob decides for alice from now on, as alice says" */
+static void deputy(const struct json *r, struct dynbuf *out)
+{
+    bool named = is(r, SPAN("act"), SPAN("named"));
+    add(out, get(r, SPAN("deputy")));
+    add(out, named ? SPAN(" decides for ") : SPAN(" does not decide for "));
+    add(out, get(r, SPAN("for")));
+    say(out, named ? SPAN(" from now on, named by ") : SPAN(" any more, ended by "), get(r, SPAN("by")));
+}
+
+/* Of those who decide, and what they said of a ticket before it was decided. False: it is none of these. */
+static bool people(struct span kind, const struct json *r, struct dynbuf *out)
+{
+    if (span_eq(kind, SPAN("ticket-agreed"))) {
+        say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
+        say(out, SPAN(": one of several agreed, "), get(r, SPAN("by")));
+        say_instead(r, out);
+    } else if (span_eq(kind, SPAN("ticket-escalated"))) {
+        say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
+        say(out, SPAN(" escalated: nobody had decided, and "), get(r, SPAN("to")));
+        add(out, SPAN(" may approve it as well"));
+    } else if (span_eq(kind, SPAN("deputy"))) {
+        deputy(r, out);
+    } else if (span_eq(kind, SPAN("ticket-claimed")) || span_eq(kind, SPAN("ticket-unclaimed"))) {
+        say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
+        say(out,
+            span_eq(kind, SPAN("ticket-claimed")) ? SPAN(": looked at by ") : SPAN(": not looked at any more by "),
+            get(r, SPAN("by")));
+        if (get(r, SPAN("from")).n)
+            say(out, SPAN(", taken over from "), get(r, SPAN("from")));
+    } else if (span_eq(kind, SPAN("operator"))) {
+        say(out, SPAN("operator "), get(r, SPAN("name")));
+        say(out,
+            is(r, SPAN("act"), SPAN("added"))      ? SPAN(" was added by ")
+            : is(r, SPAN("act"), SPAN("removed"))  ? SPAN(" was removed by ")
+            : is(r, SPAN("act"), SPAN("password")) ? SPAN(" has another password, set by ")
+                                                   : SPAN(" is in other groups, by "),
+            get(r, SPAN("operator")));
+    } else {
+        return false;
+    }
+    return true;
+}
+
 void audit_words(const struct json *r, struct dynbuf *out)
 {
     struct span kind = get(r, SPAN("kind"));
@@ -373,26 +426,10 @@ void audit_words(const struct json *r, struct dynbuf *out)
         say(out, SPAN(" held: ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
     } else if (span_eq(kind, SPAN("ticket-decided")) || span_eq(kind, SPAN("ticket-expired"))) {
         decided(r, out);
-    } else if (span_eq(kind, SPAN("ticket-agreed"))) {
-        say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
-        say(out, SPAN(": one of several agreed, "), get(r, SPAN("by")));
-    } else if (span_eq(kind, SPAN("ticket-claimed")) || span_eq(kind, SPAN("ticket-unclaimed"))) {
-        say(out, SPAN("ticket "), span_first(get(r, SPAN("ticket")), SHORT_ID));
-        say(out,
-            span_eq(kind, SPAN("ticket-claimed")) ? SPAN(": looked at by ") : SPAN(": not looked at any more by "),
-            get(r, SPAN("by")));
-        if (get(r, SPAN("from")).n)
-            say(out, SPAN(", taken over from "), get(r, SPAN("from")));
     } else if (span_eq(kind, SPAN("gate-answered"))) {
         gate(r, out);
-    } else if (span_eq(kind, SPAN("operator"))) {
-        say(out, SPAN("operator "), get(r, SPAN("name")));
-        say(out,
-            is(r, SPAN("act"), SPAN("added"))      ? SPAN(" was added by ")
-            : is(r, SPAN("act"), SPAN("removed"))  ? SPAN(" was removed by ")
-            : is(r, SPAN("act"), SPAN("password")) ? SPAN(" has another password, set by ")
-                                                   : SPAN(" is in other groups, by "),
-            get(r, SPAN("operator")));
+    } else if (people(kind, r, out)) {
+        return;
     } else if (span_eq(kind, SPAN("intent"))) {
         noun(r, out);
         add(out, SPAN(" is about to be sent"));

@@ -61,6 +61,9 @@ static int sse_line(struct sse *s, struct span line)
         dynbuf_reset(&s->id);
         return dynbuf_add(&s->id, value);
     }
+    uint64_t ms = 0;
+    if (span_eq(field, SPAN("retry")) && span_u64(value, UINT32_MAX, &ms) == 0)
+        s->retry_ms = ms;
     return 0; /* a comment, or a field we do not know */
 }
 

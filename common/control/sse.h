@@ -7,6 +7,7 @@
 
 struct sse {
     struct dynbuf line, data, name, id;
+    uint64_t retry_ms; /* when to come back, as the stream said last; 0: it has not said */
     api_event_fn *fn;
     void *ctx;
 };

@@ -11,7 +11,7 @@
 #include "common/id.h"
 
 enum db_result { DB_FAIL = 0, DB_ROW, DB_DONE };
-enum { DB_STATEMENTS_MAX = 192 };
+enum { DB_STATEMENTS_MAX = 256 };
 
 /* Which program's store it is. A statement goes by its row in this table. */
 struct db_kind {

@@ -250,11 +250,12 @@ struct body_shown body_jsonrpc_show(struct body_view *v, const struct body_quest
 
 /* ---- packs ---- */
 
-/* Of MCP, up to the version of 2025-11-25: what asks the server for something and changes nothing there. */
+/* Of MCP, up to the version of 2026-07-28: what asks the server for something and changes nothing there. */
 static bool only_asks(struct span method)
 {
     static const struct span names[] = {
         SPAN("initialize"),
+        SPAN("server/discover"),
         SPAN("ping"),
         SPAN("tools/list"),
         SPAN("prompts/list"),

@@ -88,21 +88,41 @@ void policy_put_place(const struct policy *p, struct span scheme, struct span ho
             put_credential(p, i, out);
 }
 
+static void put_texts(const struct policy *p, struct img_range r, struct dynbuf *out)
+{
+    msg_put_u32(out, r.n);
+    for (uint32_t k = 0; k < r.n; k++)
+        msg_put_span(out, img_text(p, r, k));
+}
+
 static void put_approvers(const struct policy *p, struct span name, struct dynbuf *out)
 {
     for (uint32_t i = 0; i < p->n[IMG_APPROVER] && name.n; i++) {
         const struct img_approver *v = img_at(p, IMG_APPROVER, i);
         if (!span_eq(img_span(p, v->name), name))
             continue;
-        msg_put_u32(out, v->operators.n);
-        for (uint32_t k = 0; k < v->operators.n; k++)
-            msg_put_span(out, img_text(p, v->operators, k));
-        msg_put_u32(out, v->groups.n);
-        for (uint32_t k = 0; k < v->groups.n; k++)
-            msg_put_span(out, img_text(p, v->groups, k));
+        put_texts(p, v->operators, out);
+        put_texts(p, v->groups, out);
     }
 }
 
+/* How to get there and whom to trust there, which says who answers. */
+static void put_upstream(const struct policy *p, struct span host, uint32_t port, struct dynbuf *out)
+{
+    for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {
+        const struct img_upstream *u = img_at(p, IMG_UPSTREAM, i);
+        if (u->port != port || !span_eq(img_span(p, u->host), host))
+            continue;
+        msg_put_span(out, img_span(p, u->address));
+        msg_put_span(out, img_span(p, u->ca));
+        msg_put_span(out, img_span(p, u->crl));
+        msg_put_u32(out, u->only_tls13);
+        put_texts(p, u->pins, out);
+        put_texts(p, u->allow_private, out);
+    }
+}
+
+/* Of a program what it always was, so that nothing that waits for one ends with a new version. */
 void policy_put_gate(const struct policy *p, const struct gate *g, struct dynbuf *out)
 {
     msg_put_span(out, g->name);
@@ -110,6 +130,18 @@ void policy_put_gate(const struct policy *p, const struct gate *g, struct dynbuf
     msg_put_u32(out, (uint32_t)g->words);
     for (size_t k = 0; k < g->words; k++)
         msg_put_span(out, policy_gate_word(p, g, k));
+    if (g->kind == GATE_PROGRAM)
+        return;
+    msg_put_u32(out, g->kind);
+    msg_put_u8(out, g->body);
+    msg_put_span(out, g->url);
+    msg_put_span(out, g->secret);
+    msg_put_u32(out, g->api);
+    msg_put_span(out, g->model);
+    msg_put_span(out, g->instructions);
+    if (g->credential >= 0)
+        policy_put_credential(p, (size_t)g->credential, out);
+    put_upstream(p, g->host, g->port, out);
 }
 
 /* Nothing of what has none, whose terms are then what they were before there were gates. */
@@ -119,6 +151,19 @@ static void put_gates(const struct policy *p, uint32_t gates, struct dynbuf *out
     for (size_t i = 0; i < GATES_MAX; i++)
         if ((gates >> i & 1) != 0 && policy_gate(p, i, &g))
             policy_put_gate(p, &g, out);
+}
+
+/* Likewise. */
+static void put_escalations(const struct policy *p, const struct decision *d, struct dynbuf *out)
+{
+    struct escalation e[ESCALATE_MAX];
+    size_t n = policy_escalations(p, d, e);
+    for (size_t i = 0; i < n; i++) {
+        msg_put_span(out, SPAN("escalate:")); /* no gate has such a name, which could stand here */
+        msg_put_u64(out, e[i].after_ms);
+        msg_put_span(out, e[i].to);
+        put_approvers(p, e[i].to, out);
+    }
 }
 
 void policy_put_terms(const struct policy *p, const struct decision *d, struct dynbuf *out)
@@ -147,4 +192,5 @@ void policy_put_terms(const struct policy *p, const struct decision *d, struct d
     msg_put_u64(out, d->messages.total);
     msg_put_u64(out, d->messages.within_ms);
     put_gates(p, d->approval.gates, out);
+    put_escalations(p, d, out);
 }

@@ -319,12 +319,52 @@ bool policy_may_approve(const struct policy *p, struct span approvers, const str
     return approvers.n == 0;
 }
 
+/* In the order of time, and there of names: the order in the image is another one with each rule that comes or goes.
+ */
+static bool before(const struct escalation *a, const struct escalation *b)
+{
+    return a->after_ms != b->after_ms ? a->after_ms < b->after_ms : span_cmp(a->to, b->to) < 0;
+}
+
+size_t policy_escalations(const struct policy *p, const struct decision *d, struct escalation out[ESCALATE_MAX])
+{
+    size_t n = 0;
+    if (d->verdict != VERDICT_HOLD || d->approve_by.n == 0)
+        return 0; /* any operator may approve from the beginning */
+    for (uint32_t i = 0; i < p->n[IMG_ESCALATE] && i < ESCALATE_MAX; i++) {
+        const struct img_escalate *s = img_at(p, IMG_ESCALATE, i);
+        const struct img_approver *v = img_at(p, IMG_APPROVER, s->approver);
+        struct escalation e = {s->after_ms, img_span(p, v->name)};
+        size_t at = n;
+        if ((d->approval.escalate >> i & 1) == 0)
+            continue;
+        for (; at > 0 && before(&e, &out[at - 1]); at--)
+            out[at] = out[at - 1];
+        out[at] = e;
+        n++;
+    }
+    return n;
+}
+
 bool policy_gate(const struct policy *p, size_t i, struct gate *out)
 {
     if (i >= p->n[IMG_GATE])
         return false;
     const struct img_gate *g = img_at(p, IMG_GATE, (uint32_t)i);
-    *out = (struct gate){img_span(p, g->name), g->timeout_ms, g->program.first, g->program.n};
+    *out = (struct gate){.name = img_span(p, g->name),
+                         .timeout_ms = g->timeout_ms,
+                         .at = g->program.first,
+                         .words = g->program.n,
+                         .kind = (enum gate_kind)g->kind,
+                         .body = g->body != 0,
+                         .url = img_span(p, g->url),
+                         .secret = img_span(p, g->secret),
+                         .api = (enum gate_api)g->api,
+                         .model = img_span(p, g->model),
+                         .instructions = img_span(p, g->instructions),
+                         .credential = g->credential == IMG_NONE ? -1 : (int)g->credential,
+                         .host = img_span(p, g->host),
+                         .port = (uint16_t)g->port};
     return true;
 }
 

@@ -102,18 +102,23 @@ struct grant_terms grant_terms_meet(struct grant_terms a, struct grant_terms b)
                                 least(a.within_ms, b.within_ms)};
 }
 
-const struct approval_terms approval_usual = {1, SELF_OF_MACHINE, false, 0, DIFF_NO};
+const struct approval_terms approval_usual = {1, SELF_OF_MACHINE, false, 0, DIFF_NO, UINT32_MAX};
 
 static struct approval_terms approval_terms_of(const struct img_rule *r)
 {
+    uint32_t escalate = r->approver == IMG_NONE ? UINT32_MAX : r->escalate; /* any operator may, at any time */
     return r->quorum == 0 ? approval_usual
-                          : (struct approval_terms){r->quorum, r->self, r->step_up != 0, r->gates, r->diff};
+                          : (struct approval_terms){r->quorum, r->self, r->step_up != 0, r->gates, r->diff, escalate};
 }
 
 struct approval_terms approval_terms_meet(struct approval_terms a, struct approval_terms b)
 {
-    return (struct approval_terms){a.quorum > b.quorum ? a.quorum : b.quorum, a.self < b.self ? a.self : b.self,
-                                   a.step_up || b.step_up, a.gates | b.gates, a.diff > b.diff ? a.diff : b.diff};
+    return (struct approval_terms){a.quorum > b.quorum ? a.quorum : b.quorum,
+                                   a.self < b.self ? a.self : b.self,
+                                   a.step_up || b.step_up,
+                                   a.gates | b.gates,
+                                   a.diff > b.diff ? a.diff : b.diff,
+                                   a.escalate & b.escalate};
 }
 
 const struct hold_sum hold_sum_none = HOLD_SUM_NONE;

@@ -147,7 +147,20 @@ static const struct field upstream_fields[] = {STR(img_upstream, host),
                                                {0}};
 static const struct field approver_fields[] = {
     STR(img_approver, name), RANGE(img_approver, operators, IMG_STR), RANGE(img_approver, groups, IMG_STR), {0}};
-static const struct field gate_fields[] = {STR(img_gate, name), RANGE(img_gate, program, IMG_STR), {0}};
+static const struct field escalate_fields[] = {INDEX(img_escalate, approver, IMG_APPROVER), {0}};
+static const struct field gate_fields[] = {STR(img_gate, name),
+                                           RANGE(img_gate, program, IMG_STR),
+                                           BELOW(img_gate, kind, GATE_KINDS),
+                                           BELOW(img_gate, body, 2),
+                                           STR(img_gate, url),
+                                           STR(img_gate, secret),
+                                           BELOW(img_gate, api, GATE_APIS),
+                                           INDEX(img_gate, credential, IMG_CRED),
+                                           STR(img_gate, model),
+                                           STR(img_gate, instructions),
+                                           STR(img_gate, host),
+                                           BELOW(img_gate, port, 65536),
+                                           {0}};
 static const struct field pack_fields[] = {STR(img_pack, name),
                                            RANGE(img_pack, hosts, IMG_HOST),
                                            RANGE(img_pack, ops, IMG_OP),
@@ -216,6 +229,7 @@ static const struct {
     [IMG_SETTING] = {sizeof(struct img_setting), setting_fields},
     [IMG_STUB] = {sizeof(struct img_stub), stub_fields},
     [IMG_GATE] = {sizeof(struct img_gate), gate_fields},
+    [IMG_ESCALATE] = {sizeof(struct img_escalate), escalate_fields},
 };
 
 size_t img_record_size(enum img_table t)
@@ -306,10 +320,16 @@ static bool extras_ok(const struct policy *p)
     for (uint32_t i = 0; i < p->n[IMG_STUB]; i++)
         if (((const struct img_stub *)img_at(p, IMG_STUB, i))->credential == IMG_NONE)
             return false;
-    if (p->n[IMG_GATE] > GATES_MAX)
+    if (p->n[IMG_GATE] > GATES_MAX || p->n[IMG_ESCALATE] > ESCALATE_MAX)
         return false;
     for (uint32_t i = 0; i < p->n[IMG_RULE]; i++) /* a gate that is not there would be one nobody asks */
         if (((const struct img_rule *)img_at(p, IMG_RULE, i))->gates >> p->n[IMG_GATE])
+            return false;
+    for (uint32_t i = 0; i < p->n[IMG_ESCALATE]; i++)
+        if (((const struct img_escalate *)img_at(p, IMG_ESCALATE, i))->approver == IMG_NONE)
+            return false;
+    for (uint32_t i = 0; i < p->n[IMG_RULE]; i++)
+        if ((uint64_t)((const struct img_rule *)img_at(p, IMG_RULE, i))->escalate >> p->n[IMG_ESCALATE])
             return false;
     for (uint32_t i = 0; i < p->n[IMG_UPSTREAM]; i++) {
         const struct img_upstream *u = img_at(p, IMG_UPSTREAM, i);

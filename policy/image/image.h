@@ -15,7 +15,7 @@
 #include "policy/policy.h"
 #include "policy/image/records.h"
 
-enum { IMG_VERSION = 18 };
+enum { IMG_VERSION = 20 };
 #define IMG_MAGIC "CSPOLICY"
 #define IMG_NONE  UINT32_MAX
 
@@ -46,6 +46,7 @@ enum img_table {
     IMG_SETTING,
     IMG_STUB,
     IMG_GATE,
+    IMG_ESCALATE,
     IMG_TABLES
 };
 

@@ -75,7 +75,7 @@ struct img_rule { /* sorted by id: the lowest index is the lowest id */
     uint8_t quorum, self, step_up;                  /* struct approval_terms; 0, 0, 0 of what does not hold */
     uint8_t gates;                                  /* IMG_GATE i is bit 1 << i */
     uint8_t diff;                                   /* enum diff_wish */
-    uint8_t unused[4];
+    uint32_t escalate;                              /* IMG_ESCALATE i is bit 1 << i */
     uint64_t grant_within_ms;
 };
 enum { GRANT_USES_MOST = 100, GRANT_WITHIN_MOST = 8 * 3600 * 1000 }; /* of a grant, whatever a rule says */
@@ -123,10 +123,21 @@ struct img_approver {
     struct img_range operators, groups; /* IMG_STR */
 };
 
+struct img_escalate {
+    uint32_t approver, unused; /* IMG_APPROVER */
+    uint64_t after_ms;
+};
+
 struct img_gate {
     struct img_str name;
     struct img_range program; /* IMG_STR: its full path, and its arguments */
     uint64_t timeout_ms;
+    uint32_t kind, body;        /* enum gate_kind; is it shown the body? */
+    struct img_str url, secret; /* https://...; the name of a stored secret */
+    uint32_t api, credential;   /* enum gate_api; IMG_CRED */
+    struct img_str model, instructions;
+    struct img_str host; /* of url, as upstreams: writes it, */
+    uint32_t port;       /* and its port */
 };
 
 /* Packs. */

@@ -1,5 +1,6 @@
 /* From an upstream to a connection that is up and verified: pooled, or dialled to an address checked now. */
 #include "proxy/carrier/exchange.h"
+#include "proxy/reach/reach.h"
 
 static enum walk_next dial_next(struct exchange *x);
 
@@ -190,20 +191,27 @@ static enum walk_next dial_next(struct exchange *x)
     return carry_fail(x, "connect-failed", "no address of the upstream can be connected to");
 }
 
-/* The addresses that were checked are the ones that are dialled. */
-static void carry_addressed(struct exchange *x)
+/* The addresses that were checked are the ones that are dialled, of these those that its sandbox may reach. */
+static enum walk_next carry_addressed(struct exchange *x)
 {
     carry_link(x, LINK_ADDRESSED);
-    x->nto = x->upstream->naddr;
-    memcpy(x->to, x->upstream->addr, sizeof(x->to));
+    x->nto = 0;
+    for (size_t i = 0; i < x->upstream->naddr; i++)
+        if (reach_by_address(x->f.reach, x->f.request.host, &x->upstream->addr[i]))
+            x->to[x->nto++] = x->upstream->addr[i];
+    if (x->nto > 0 || x->upstream->naddr == 0)
+        return WALK_NEXT;
+    return carry_fail(x, "network-denied", "its sandbox may reach none of the addresses of this host");
 }
 
 static void addresses(void *arg, struct span code, struct span why)
 {
     struct exchange *x = arg;
     if (code.n == 0) {
-        carry_addressed(x);
-        carry_resume(x);
+        if (carry_addressed(x) == WALK_NEXT)
+            carry_resume(x);
+        else
+            carry_end(x);
         return;
     }
     static const char *const known[] = {"name-not-found", "private-address", "dns-failed"};
@@ -227,12 +235,14 @@ enum walk_next dial_go(struct exchange *x)
             return carry_fail(x, span_eq(code, SPAN("private-address")) ? "private-address" : "dns-failed", "%.*s",
                               SPAN_FMT(why));
         case NAMES_ASKED: carry_link(x, LINK_NAMING); return WALK_WAIT;
-        case NAMES_HERE: carry_addressed(x);
+        case NAMES_HERE:
+            if (carry_addressed(x) != WALK_NEXT)
+                return WALK_FAIL;
         }
     }
     if (x->link != LINK_ADDRESSED)
         return WALK_WAIT;
-    struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
+    struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential, x->to, x->nto};
     uint64_t idle = x->f.repeatable ? c->settings.pool_idle_ms : REUSE_ONCE_MS;
     bool own = x->websocket != NULL || (x->cred != NULL && x->cred->pem != NULL);
     x->conn = x->sent == SENT_BEFORE || own ? NULL : pool_take(&c->pool, &k, idle, &x->addr);

@@ -61,7 +61,7 @@ static void let_connection_go(struct exchange *x)
 {
     if (x->conn == NULL)
         return;
-    struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential};
+    struct pool_key k = {x->front->instance, x->upstream, x->addr, x->f.credential, NULL, 0};
     bool own = x->cred != NULL && x->cred->pem != NULL;   /* it speaks for that credential: nobody else's */
     bool old = x->trust != x->carrier->upstreams.changes; /* by roots or lists that are not in force any more */
     bool later = x->front->instance >= XID_LATER;         /* who knows when there is another one of its sandbox */

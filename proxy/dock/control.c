@@ -53,6 +53,7 @@ static void put_time(struct jsonw *w, const char *key, uint64_t ms)
 static void put_box(const struct call *x, struct jsonw *w, const struct box *b)
 {
     struct span template = json_text(b->note, SPAN("template"));
+    struct record r;
 
     jsonw_kv(w, "sandboxID", b->name);
     jsonw_kv(w, "templateID", template.n ? template : SPAN("base"));
@@ -64,8 +65,11 @@ static void put_box(const struct call *x, struct jsonw *w, const struct box *b)
     jsonw_kv_u64(w, "cpuCount", 1);
     jsonw_kv_u64(w, "memoryMB", b->memory / MIB);
     jsonw_kv_u64(w, "diskSizeMB", b->disk / MIB);
+    record_of(b->note, &r);
+    record_put_reach(w, "network", &r);
+    jsonw_kv_bool(w, "allowInternetAccess", !r.alone);
     jsonw_key(w, "metadata");
-    record_put_texts(w, json_get(b->note, SPAN("metadata")));
+    record_put_texts(w, r.metadata);
 }
 
 bool box_find(struct call *x, unsigned status, struct span body, const char *list, const struct json **found)
@@ -197,6 +201,7 @@ void control_start(struct call *x, const struct start *s, ask_fn *fn)
         jsonw_kv(&a.w, "from", s->from);
     if (s->alone)
         jsonw_kv_bool(&a.w, "network", false);
+    record_put_reach(&a.w, "reach", s->is);
     struct span json = ask_json_end(x, &a);
     if (!json.p || !s->note.p || !s->name.p)
         reply_no(x, 503, "no memory, or the system has no randomness to give");
@@ -208,21 +213,22 @@ void control_create(struct call *x)
 {
     struct creating *c = arena_alloc(&x->arena, sizeof(*c));
     const struct json *j = control_body(x);
-    struct record r;
+    struct record *r = arena_alloc(&x->arena, sizeof(*r));
 
     if (!j)
         return;
-    if (!c) {
+    if (!c || !r) {
         reply_no(x, 503, "no memory");
         return;
     }
     x->step = c;
-    if (control_timeout_take(x, j, false, &c->start.timeout_s) != 0 || record_take(x, j, &r) != 0)
+    if (control_timeout_take(x, j, false, &c->start.timeout_s) != 0 || record_take(x, j, r) != 0)
         return;
-    c->template = r.template;
-    c->start.from = r.from;
-    c->start.alone = r.alone;
-    c->start.note = record_text(x, &r);
+    c->template = r->template;
+    c->start.from = r->from;
+    c->start.alone = r->alone;
+    c->start.is = r;
+    c->start.note = record_text(x, r);
     c->start.name = control_name(x);
     control_start(x, &c->start, created);
 }

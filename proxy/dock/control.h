@@ -24,12 +24,14 @@ const struct json *control_body(struct call *x);
 /* Its timeout in seconds. -1, answered. */
 int control_timeout_take(struct call *x, const struct json *j, bool needed, uint64_t *s) MUSTCHECK;
 
+struct record;
 /* A sandbox that is to be started. */
 struct start {
     struct span name;       /* control_name */
     struct span note, from; /* record_text; from: a snapshot, or empty */
     uint64_t timeout_s;
-    bool alone; /* without a network */
+    bool alone;              /* without a network */
+    const struct record *is; /* what else it may reach */
 };
 /* A name that nobody else has; p NULL: the system has no randomness to give, or there is no memory. */
 struct span control_name(struct call *x) MUSTCHECK;

@@ -1,5 +1,7 @@
 #include "proxy/dock/record.h"
 
+#include "proxy/dock/parse/network.h"
+
 static bool is_none(const struct json *j)
 {
     return !j || j->type == JSON_NULL || (j->type == JSON_BOOL && !j->truth) ||
@@ -15,10 +17,10 @@ static const struct {
     {{(const uint8_t *)"metadata", 8}, NULL},
     {{(const uint8_t *)"envVars", 7}, NULL},
     {{(const uint8_t *)"timeout", 7}, NULL},
-    {{(const uint8_t *)"secure", 6}, NULL}, /* it always is */
-    {{(const uint8_t *)"allow_internet_access", 21}, NULL},
+    {{(const uint8_t *)"secure", 6}, NULL},                 /* it always is */
+    {{(const uint8_t *)"allow_internet_access", 21}, NULL}, /* parse/network.h */
     {{(const uint8_t *)"autoPauseMemory", 15}, NULL},
-    {{(const uint8_t *)"network", 7}, NULL},
+    {{(const uint8_t *)"network", 7}, NULL}, /* the same */
     {{(const uint8_t *)"autoPause", 9}, "a sandbox whose time is over ends here: `onTimeout: pause` is not had yet"},
     {{(const uint8_t *)"autoResume", 10}, "sandboxes go on when they are connected to: `autoResume` is not had yet"},
     {{(const uint8_t *)"iam", 3}, "`iam` is not had here"},
@@ -26,33 +28,21 @@ static const struct {
     {{(const uint8_t *)"volumeMounts", 12}, "volumes are not had here"},
 };
 
-/* Any list that has all there is denies it. */
-static bool denies_all(const struct json *list)
-{
-    for (const struct json *m = list->type == JSON_ARRAY ? list->child : NULL; m; m = m->next)
-        if (span_eq(m->text, SPAN("0.0.0.0/0")))
-            return true;
-    return false;
-}
-
-/* What a sandbox may reach, its tenant's lane and the policy say; here it can be none, and nothing between. */
+/* What a sandbox may reach, its tenant's lane and the policy say; here that is narrowed, to nothing at all where all
+ * is denied and nothing named. */
 static int network_take(struct call *x, const struct json *body, struct record *r)
 {
-    const struct json *internet = json_get(body, SPAN("allow_internet_access")), *n = json_get(body, SPAN("network"));
+    const char *words = NULL;
+    struct network n;
+    unsigned status = network_read(body, &n, &words);
 
-    r->alone = internet && internet->type == JSON_BOOL && !internet->truth;
-    for (const struct json *m = n ? n->child : NULL; m; m = m->next) {
-        if (is_none(m))
-            continue;
-        if (span_eq(m->key, SPAN("denyOut")) && denies_all(m)) {
-            r->alone = true;
-            continue;
-        }
-        reply_no(x, 501,
-                 "what a sandbox may reach is said by this gateway's policy: of `network` there is "
-                 "`denyOut: [\"0.0.0.0/0\"]` alone, and then it has none");
+    if (status != 0) {
+        reply_no(x, status, "%s", words);
         return -1;
     }
+    r->allow = n.allow;
+    r->deny = n.deny;
+    r->alone = n.alone;
     return 0;
 }
 
@@ -119,11 +109,20 @@ int record_take(struct call *x, const struct json *body, struct record *r)
     return texts_take(x, r->envs, "envVars", true);
 }
 
+static const struct json *texts(const struct json *n, const char *name)
+{
+    const struct json *l = json_get(n, span_str(name));
+
+    return is_none(l) ? NULL : l;
+}
+
 void record_of(const struct json *note, struct record *r)
 {
     *r = (struct record){.template = json_text(note, SPAN("template")),
                          .metadata = there(note, SPAN("metadata")),
                          .envs = there(note, SPAN("envs")),
+                         .allow = texts(json_get(note, SPAN("network")), "allowOut"),
+                         .deny = texts(json_get(note, SPAN("network")), "denyOut"),
                          .alone = json_get(note, SPAN("alone")) != NULL};
 }
 
@@ -133,6 +132,22 @@ void record_put_texts(struct jsonw *w, const struct json *object)
     for (const struct json *m = object ? object->child : NULL; m; m = m->next) {
         jsonw_name(w, m->key);
         jsonw_string(w, m->text);
+    }
+    jsonw_end_object(w);
+}
+
+void record_put_reach(struct jsonw *w, const char *name, const struct record *r)
+{
+    if (!r->allow && !r->deny)
+        return;
+    jsonw_kv_object(w, name);
+    if (r->allow) {
+        jsonw_key(w, "allowOut");
+        jsonw_tree(w, r->allow);
+    }
+    if (r->deny) {
+        jsonw_key(w, "denyOut");
+        jsonw_tree(w, r->deny);
     }
     jsonw_end_object(w);
 }
@@ -149,6 +164,7 @@ struct span record_text(struct call *x, const struct record *r)
     jsonw_kv_u64(&w, "started_ms", x->wall_ms);
     if (r->alone)
         jsonw_kv_bool(&w, "alone", true);
+    record_put_reach(&w, "network", r);
     jsonw_key(&w, "metadata");
     record_put_texts(&w, r->metadata);
     jsonw_key(&w, "envs");

@@ -13,6 +13,7 @@ enum {
 struct record {
     struct span template, from;         /* from: the template, where that is a snapshot; else empty */
     const struct json *metadata, *envs; /* objects of texts, or NULL */
+    const struct json *allow, *deny;    /* of what it may reach: lists of texts, or NULL */
     bool alone;                         /* without a network, whatever its tenant's sandboxes have */
 };
 
@@ -20,6 +21,8 @@ struct record {
 int record_take(struct call *x, const struct json *body, struct record *r) MUSTCHECK;
 /* What was said of one that is there, by its note. */
 void record_of(const struct json *note, struct record *r);
+/* What it may reach, as an object of this name with `allowOut` and `denyOut`; nothing where that is not narrowed. */
+void record_put_reach(struct jsonw *w, const char *name, const struct record *r);
 /* As it is kept; p NULL: no memory. */
 struct span record_text(struct call *x, const struct record *r) MUSTCHECK;
 /* An object of texts; of none {}. */

@@ -182,6 +182,8 @@ static void look_up_next(struct errand *r, const struct wire_fetch *ask)
         start(r, JOB_GATE);
     else if (r->nfound > 0 && ask->kind == FETCH_TELL)
         start(r, JOB_TELL);
+    else if (r->nfound > 0 && fetch_is_gate(ask->kind))
+        start(r, JOB_ASK);
     else if (r->nfound > 0)
         start(r, JOB_HTTP);
     else

@@ -36,7 +36,7 @@ int wire_get_fetch(struct msg_in *m, struct wire_fetch *f)
         f->setting[f->nsettings].value = msg_get_span(m, FETCH_SETTING_MAX);
     }
     f->input = msg_get_span(m, FETCH_INPUT_MAX);
-    return m->bad || (f->input.n > 0) != (f->kind == FETCH_GATE) ? -1 : 0;
+    return m->bad || (f->input.n > 0) != fetch_is_gate(f->kind) ? -1 : 0;
 }
 
 const struct wire_upstream *wire_place(const struct wire_fetch *f, size_t i)

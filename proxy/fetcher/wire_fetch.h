@@ -17,8 +17,15 @@ enum {
         200, /* in place of a source's kind: a program that is shown the input, and says what it thinks of it */
     FETCH_TELL = 201, /* likewise: a message to people (proxy/keeper/tell), over HTTP or SMTP; its value is what
                         became of it */
-    FETCH_OIDC = 202  /* the same: a token endpoint is given the code of somebody who signs in, and says who it is */
+    FETCH_OIDC = 202, /* the same: a token endpoint is given the code of somebody who signs in, and says who it is */
+    FETCH_GATE_HOOK = 203, /* as FETCH_GATE, but a server is sent the input; */
+    FETCH_GATE_MODEL = 204 /* or a model is told it (proxy/fetcher/job/gates/model.h) */
 };
+/* A held request is shown to it: it has an input. */
+static inline bool fetch_is_gate(unsigned kind)
+{
+    return kind == FETCH_GATE || kind == FETCH_GATE_HOOK || kind == FETCH_GATE_MODEL;
+}
 
 /* Settings are those of the policy (struct setting), each with the secret itself where the policy says where it is.
  */
@@ -35,7 +42,7 @@ struct wire_fetch {
     struct wire_upstream host[FETCH_HOSTS_MAX];
     size_t nsettings;
     struct wire_setting setting[FETCH_SETTINGS_MAX];
-    struct span input; /* what a program reads; of FETCH_GATE alone */
+    struct span input; /* what a gate reads, and nobody else */
 };
 void wire_put_fetch(struct dynbuf *b, const struct wire_fetch *f);
 int wire_get_fetch(struct msg_in *m, struct wire_fetch *f) MUSTCHECK;

@@ -29,6 +29,7 @@ struct sandbox {
     bool has_token;
     struct digest token_hash, older[WIRE_TOKENS_OLDER];
     size_t nolder;
+    struct span reach; /* what it may reach of what the policy lets it: proxy/reach/ */
     uint64_t generation;
     bool started;    /* by the warden: it has a generation */
     bool ended;      /* it was; nothing is sent for it any more */

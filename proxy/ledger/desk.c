@@ -25,6 +25,7 @@ static int decide(struct ledger *l, struct frame *f)
     d.passkey = msg_get_span(&m, WORDS_MAX);
     d.grant.uses = msg_get_u32(&m);
     d.grant.for_ms = msg_get_u64(&m);
+    d.instead_of = msg_get_span(&m, NAME_MAX_BYTES);
     int bad = msg_end(&m);
     if (bad == 0 && !l->lost && store_decide(l->store, &id, &d, &result, &state) != 0)
         result = DECIDED_STORE;
@@ -213,6 +214,22 @@ static int operator_put(struct ledger *l, struct frame *f, enum role_id from)
     return bad;
 }
 
+static int deputy_put(struct ledger *l, struct frame *f, enum role_id from)
+{
+    struct msg_in m = msg_in(f->payload);
+    const char *why = "the message cannot be understood";
+    struct store_deputy d = {.by = msg_get_span(&m, NAME_MAX_BYTES)};
+    d.instead_of = msg_get_span(&m, NAME_MAX_BYTES);
+    d.deputy = msg_get_span(&m, NAME_MAX_BYTES);
+    d.for_ms = msg_get_u64(&m);
+    d.machine = msg_get_bool(&m);
+    int bad = msg_end(&m);
+    if (bad == 0 && (l->lost || store_deputy_put(l->store, &d, &why) != 0))
+        why = "the store cannot be written to";
+    sandbox_done(l, f->id, from, why);
+    return bad;
+}
+
 static int tell_test(struct ledger *l, struct frame *f, enum role_id from)
 {
     struct msg_in m = msg_in(f->payload);
@@ -337,6 +354,7 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_SANDBOX_TOKEN: return from == ROLE_DESK ? sandbox_token(l, f, from) : -1;
     case M_TOKEN_PUT: return from == ROLE_DESK ? token_put(l, f, from) : -1;
     case M_OPERATOR_PUT: return from == ROLE_DESK ? operator_put(l, f, from) : -1;
+    case M_DEPUTY_PUT: return from == ROLE_DESK ? deputy_put(l, f, from) : -1;
     case M_TELL_TEST: return from == ROLE_DESK ? tell_test(l, f, from) : -1;
     case M_KEY_RM: return from == ROLE_DESK ? key_remove(l, f, from) : -1;
     case M_LEASE_ISSUE:

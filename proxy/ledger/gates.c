@@ -33,9 +33,10 @@ static struct asked_gate *free_one(struct ledger *l)
 /* Once it is written down that it was asked, it is: a turn that fails asks nobody. */
 static int ask_next(struct ledger *l, struct asked_gate *a)
 {
-    struct dynbuf input;
-    struct store_gate g = {.input = &input};
+    struct dynbuf input, body;
+    struct store_gate g = {.each = GATES_ASKED_EACH, .input = &input, .body = &body};
     dynbuf_init(&input, GATE_INPUT_MAX);
+    dynbuf_init(&body, GATE_BODY_TEXT_MAX);
     int got = store_gate_next(l->store, &g);
     if (got == 1 && (id_parse(g.ticket, &a->ticket) != 0 || g.name.n > GATE_NAME_MAX))
         got = -1;
@@ -46,7 +47,7 @@ static int ask_next(struct ledger *l, struct asked_gate *a)
         a->answered = false;
         memcpy(a->name, g.name.p, g.name.n);
         a->nname = g.name.n;
-        if (!dynbuf_ok(&input)) {
+        if (!dynbuf_ok(&input) || !dynbuf_ok(&body)) {
             failed(l, a, "the request is too large to be shown to it");
         } else {
             struct dynbuf *b = ledger_scratch(l);
@@ -54,10 +55,13 @@ static int ask_next(struct ledger *l, struct asked_gate *a)
             msg_put_digest(b, &g.of);
             msg_put_span(b, g.name);
             msg_put_span(b, dynbuf_span(&input));
+            msg_put_span(b, dynbuf_span(&body));
+            msg_put_u8(b, g.complete);
             ledger_reply(l, TO_KEEPER, M_GATE, a->number, -1, NULL);
         }
     }
     dynbuf_wipe(&input);
+    dynbuf_wipe(&body);
     return got;
 }
 

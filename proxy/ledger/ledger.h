@@ -20,6 +20,7 @@ enum {
     LATER_BYTES = 1024 * 1024,   /* ... and how many of them there may be */
     LEASES_ASKED = 32,           /* leases that wait for the keeper at once, for people ... */
     GATES_ASKED = 4,             /* gates at once: each is a process for a while */
+    GATES_ASKED_EACH = 3,        /* of one sandbox, however many it waits for: another one finds a place */
     GATE_INPUT_MAX = 224 * 1024, /* FETCH_INPUT_MAX of the fetcher */
     STUBS_ASKED = 64,            /* ... and for sandboxes, of which each waits for one */
 };

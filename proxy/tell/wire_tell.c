@@ -7,6 +7,7 @@ void wire_put_tell_target(struct dynbuf *b, const struct wire_tell_target *t)
     msg_put_digest(b, &t->of);
     msg_put_u32(b, t->events);
     msg_put_u64(b, t->give_up_ms);
+    msg_put_u32(b, t->budget);
     msg_put_u8(b, (uint8_t)t->ntenants);
     for (size_t i = 0; i < t->ntenants; i++)
         msg_put_span(b, t->tenant[i]);
@@ -19,6 +20,7 @@ int wire_get_tell_target(struct msg_in *m, struct wire_tell_target *t)
     msg_get_digest(m, &t->of);
     t->events = msg_get_u32(m);
     t->give_up_ms = msg_get_u64(m);
+    t->budget = msg_get_u32(m);
     size_t n = msg_get_u8(m);
     if (m->bad || n > TELL_TENANTS_MAX || kind == TELL_NO_KIND || kind >= TELL_KINDS || t->name.n == 0 ||
         t->events >= TELL_EVENTS)

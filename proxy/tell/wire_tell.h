@@ -30,7 +30,8 @@ enum tell_event {
     TELL_FAILED = 32,
     TELL_UNKNOWN = 64,
     TELL_FROZEN = 128,
-    TELL_EVENTS = 256
+    TELL_ESCALATED = 256, /* of what TELL_WAITING is told of, too, once others are asked */
+    TELL_EVENTS = 512
 };
 /* What became of one try. */
 enum tell_outcome { TELL_NOT_NOW = 0 /* it may be tried again */, TELL_TOLD, TELL_NEVER /* it must not be */ };
@@ -41,6 +42,7 @@ struct wire_tell_target {
     struct digest of; /* all that the configuration says of it: what was written down for another is not told to it */
     uint32_t events;
     uint64_t give_up_ms;
+    uint32_t budget; /* so many requests that wait are told of one by one in an hour; 0: as many as there are */
     size_t ntenants; /* 0: of all */
     struct span tenant[TELL_TENANTS_MAX];
 };

@@ -17,9 +17,10 @@ void form_put_head(struct dynbuf *b, const struct form_head *h)
     msg_put_u64(b, h->left_out);
     msg_put_u64(b, h->bytes);
     msg_put_u64(b, h->added);
+    msg_put_span(b, h->reach);
 }
 
-int form_get_head(struct msg_in *m, struct form_head *h)
+static int get(struct msg_in *m, struct form_head *h, bool kept)
 {
     h->id = msg_get_span(m, FORM_ID);
     h->tenant = msg_get_span(m, FORM_OWNER_MAX);
@@ -34,10 +35,23 @@ int form_get_head(struct msg_in *m, struct form_head *h)
     h->left_out = msg_get_u64(m);
     h->bytes = msg_get_u64(m);
     h->added = msg_get_u64(m);
+    h->reach = kept && m->rest.n == 0 ? SPAN_NONE : msg_get_span(m, FORM_REACH_MAX);
     if (!m->bad && form_is_id(h->id) && form_is_called(h->name) && h->sandbox.n > 0)
         return 0;
     m->bad = true;
     return -1;
+}
+
+int form_get_head(struct msg_in *m, struct form_head *h)
+{
+    return get(m, h, false);
+}
+
+int form_get_kept(struct span head, struct form_head *h)
+{
+    struct msg_in m = msg_in(head);
+
+    return get(&m, h, true) == 0 ? msg_end(&m) : -1;
 }
 
 /* --- rows ------------------------------------------------------------------------------- */

@@ -20,7 +20,8 @@ enum {
     FORM_ID = 3 + ID_TEXT, /* ck- and the text of an id */
     FORM_NAME_MAX = 63,    /* of a sandbox, and of a checkpoint */
     FORM_OWNER_MAX = 256,
-    FORM_HEAD_MAX = 4096,
+    FORM_REACH_MAX = 8192, /* REACH_MAX of proxy/reach/reach.h */
+    FORM_HEAD_MAX = 12 * 1024,
     FORM_ROWS_MAX = 64 * 1024 * 1024, /* bytes: some 500,000 files */
     FORM_PIECE_HEAD = FORM_MAC + 8,
     FORM_MAGIC = 8,
@@ -37,10 +38,15 @@ struct form_head {
     uint64_t left_out; /* devices, pipes and sockets */
     uint64_t bytes;    /* of its files */
     uint64_t added;    /* bytes of packs that were written for it */
+    /* What its sandbox might reach (proxy/reach/), and so may no more who begins with its files; empty: whatever the
+     * policy lets it. */
+    struct span reach;
 };
 void form_put_head(struct dynbuf *b, const struct form_head *h);
 /* -1: it is none. */
 int form_get_head(struct msg_in *m, struct form_head *h) MUSTCHECK;
+/* All of a head on disk: those of before sandboxes were narrowed end without a reach. */
+int form_get_kept(struct span head, struct form_head *h) MUSTCHECK;
 
 /* The names of its pieces follow a row; *n of them, by its size. */
 struct form_row {

@@ -84,6 +84,7 @@ static bool put_one(const struct store *s, const struct found *one, struct dynbu
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
     bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 &&
               shelf_head(&shelf, one->id, &b, &h, &e) == 0 && !span_eq(h.name, FORM_OF_FORK);
+    h.reach = SPAN_NONE; /* which is long, and asked for of one alone */
     if (ok)
         form_put_head(out, &h);
     shelf_close(&shelf);
@@ -112,6 +113,29 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
         n += put_one(s, &f.all[at], out); /* one that has gone meanwhile is not said */
     free(f.all);
     return dynbuf_ok(out) ? 0 : err_set(e, "there is no memory for it");
+}
+
+/* --- one of them --------------------------------------------------------------------------- */
+
+int store_look(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
+{
+    char id[FORM_ID + 1];
+    struct form_head h;
+    struct shelf shelf;
+    struct dynbuf b;
+
+    dynbuf_init(&b, 2 * FORM_HEAD_MAX);
+    int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
+    if (rc == 0)
+        rc = shelf_head(&shelf, id, &b, &h, e);
+    if (rc == 0)
+        form_put_head(out, &h);
+    shelf_close(&shelf);
+    dynbuf_free(&b);
+    if (rc != 1)
+        return rc;
+    *s->how = STORE_MISSING;
+    return err_set(e, ORDER_NO_SUCH);
 }
 
 /* --- an end -------------------------------------------------------------------------------- */

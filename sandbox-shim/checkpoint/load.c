@@ -149,8 +149,7 @@ int store_load(const struct store *s, const struct order *o, int stream, struct 
     }
     if (rc == 0)
         rc = pieces_load(&v->shelf, &v->pieces, e);
-    struct msg_in m = msg_in(rc == 0 ? f.head : SPAN_NONE);
-    if (rc == 0 && (form_get_head(&m, &h) != 0 || give(v, &f, &h) != 0))
+    if (rc == 0 && (form_get_kept(f.head, &h) != 0 || give(v, &f, &h) != 0))
         rc = -1;
     if (rc == 0)
         form_put_head(out, &h);

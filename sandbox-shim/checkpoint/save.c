@@ -267,6 +267,7 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
                                  .owner = o->owner,
                                  .name = o->name,
                                  .sandbox = o->sandbox,
+                                 .reach = o->reach,
                                  .generation = o->generation,
                                  .created_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000};
     shelf_of(o->tenant, o->owner, folder);

@@ -222,8 +222,7 @@ int shelf_read(const struct shelf *s, const char *id, struct dynbuf *b, struct f
     struct form_head h;
     bool ok = form_split(dynbuf_span(b), f) == 0 && mac_is(s, 'h', f->head, SPAN_NONE, f->head_mac) &&
               mac_is(s, 'r', f->head, f->rows, f->rows_mac);
-    struct msg_in m = msg_in(ok ? f->head : SPAN_NONE);
-    return ok && form_get_head(&m, &h) == 0 && msg_end(&m) == 0 && span_eq(h.id, span_str(id)) ? 0 : damaged(id, e);
+    return ok && form_get_kept(f->head, &h) == 0 && span_eq(h.id, span_str(id)) ? 0 : damaged(id, e);
 }
 
 int shelf_head(const struct shelf *s, const char *id, struct dynbuf *b, struct form_head *h, struct err *e)
@@ -243,8 +242,7 @@ int shelf_head(const struct shelf *s, const char *id, struct dynbuf *b, struct f
     struct span head = msg_get_span(&m, FORM_HEAD_MAX), mac = span_first(m.rest, FORM_MAC);
     bool ok =
         span_starts(all, FORM_CHECKPOINT) && !m.bad && mac.n == FORM_MAC && mac_is(s, 'h', head, SPAN_NONE, mac);
-    m = msg_in(ok ? head : SPAN_NONE);
-    return ok && form_get_head(&m, h) == 0 && msg_end(&m) == 0 && span_eq(h->id, span_str(id)) ? 0 : damaged(id, e);
+    return ok && form_get_kept(head, h) == 0 && span_eq(h->id, span_str(id)) ? 0 : damaged(id, e);
 }
 
 /* --- one of all ------------------------------------------------------------------------- */

@@ -15,6 +15,8 @@ struct store {
 /* All: 0, and what there is to tell in out; -1 in words. stream: where a workspace's user is (stream.h). */
 int store_save(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e) MUSTCHECK;
 int store_load(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e) MUSTCHECK;
+/* The head of one. */
+int store_look(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
 int store_list(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
 int store_remove(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
 /* Of all owners: what was half written by who was killed, and what was made for forks (o->which: of this sandbox of

@@ -228,6 +228,7 @@ int checkpoint_on_snapshot(struct warden *w, struct frame *f)
     o.tenant = msg_get_span(&m, FORM_OWNER_MAX);
     o.owner = msg_get_span(&m, FORM_OWNER_MAX);
     o.name = msg_get_span(&m, FORM_NAME_MAX);
+    o.reach = msg_get_span(&m, FORM_REACH_MAX);
     if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 || !form_is_called(o.name))
         return -1;
     struct box *b = box_named(w, o.sandbox);
@@ -254,7 +255,7 @@ int checkpoint_on_list(struct warden *w, struct frame *f)
     o.tenant = msg_get_span(&m, FORM_OWNER_MAX);
     o.which = msg_get_span(&m, FORM_NAME_MAX);
     if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 ||
-        (o.what != ORDER_LIST && o.what != ORDER_REMOVE && o.what != ORDER_SWEEP))
+        (o.what != ORDER_LIST && o.what != ORDER_LOOK && o.what != ORDER_REMOVE && o.what != ORDER_SWEEP))
         return -1;
     const char *why = task_begin(w, f->id, NULL, &o);
     if (why != NULL)

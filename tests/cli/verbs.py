@@ -153,7 +153,7 @@ def check_completion(table):
     done = subprocess.run(["bash", "-c", script + lines], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
     got = [line.split() for line in done.stdout.splitlines()]
-    assert got[:5] == [["approvals"], ["list", "show", "approve", "deny", "claim", "unclaim", "watch"], ["check"], ["denied", "decided"],
+    assert got[:5] == [["approvals"], ["list", "show", "approve", "deny", "metrics", "claim", "unclaim", "watch"], ["check"], ["denied", "decided"],
                        ["shell", "docker", "compose", "kubernetes", "github"]], got[:5]
     for v, words in zip(table, got[5:]):
         assert words == [f"--{o['name']}" for o in v["options"]], (v["name"], words)

@@ -81,7 +81,7 @@ MUTATIONS = [
               ("proxy/judge/accounts/upstreams.c", "    while (t->oldest != NULL)\n", "    while (t->oldest != NULL && t->n == 0)\n")],
              [("test_attacks_identity.py", "what_is_open_when_a_reload_comes")], "E45"),
     Mutation("approver-of-the-form", "who may approve is asked of the policy in force when the form comes",
-             [("web-approval/page/page_decide.c", "    if (!api_may_approve(x, t)) {", "    if (false && !api_may_approve(x, t)) {")],
+             [("web-approval/page/page_decide.c", "    if (!api_may_approve(x, t, instead_of)) {", "    if (false && !api_may_approve(x, t, instead_of)) {")],
              [("test_attacks_identity.py", "what_is_open_when_a_reload_comes")], "E45"),
     Mutation("audit-columns", "audit verify compares the columns with the hashed text",
              [("cli/verbs/audit.c", "        if (!span_eq(member_text(r, texts[i]), json_text(record, span_str(texts[i]))))\n", "        if (false)\n")],

@@ -32,8 +32,10 @@ void api_decide_more(struct exchange *x, const struct id *id, enum choice what, 
 /* Read M_DECIDED: 200 and *state, or the status to answer with and *why. */
 unsigned api_decided(struct frame *f, const char **state, const char **why);
 
-/* May this operator approve it (approvers: of the policy of now)? */
-bool api_may_approve(const struct exchange *x, const struct ticket *t);
+/* May this operator approve it (approvers: of the policy of now; people/may.c)? instead_of: in whose place, as they
+ * say it; empty: in their own name, or else of the first whose deputy they are and who may. x->instead_of is which.
+ */
+bool api_may_approve(struct exchange *x, const struct ticket *t, struct span instead_of);
 
 struct freeze {
     bool on;

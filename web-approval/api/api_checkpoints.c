@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
+#include "proxy/reach/reach.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/dock.h"
 #include "web-approval/route.h"
@@ -181,10 +182,11 @@ static void over(struct exchange *x)
         return;
     }
     if (v->forks) {
-        v->start.from = h.id;
+        v->start.from = v->start.found = h.id;
         v->start.borrows = true;
         x->step = &v->start;
-        api_start_go(x);
+        if (api_reach_narrow(x, &v->start, h.reach) == 0)
+            api_start_go(x);
         return;
     }
     reply_json(x, 201, &w);
@@ -221,15 +223,31 @@ static void taken(struct exchange *x, struct frame *f)
     go_on(x);
 }
 
+/* What may be reached with its files: of one that the dock started without a network nothing, also where its row is
+ * older than such words. -1: the store cannot be read. */
+static int reach_of(struct exchange *x, const struct sandbox_row *row, struct span *reach)
+{
+    struct span note;
+    struct err e;
+
+    if (dock_note(x, row->name, &note, &e) != 0)
+        return -1;
+    const struct json *said = note.n > 0 ? json_parse(note, &x->arena) : NULL;
+    bool nothing = note.n > 0 && (!said || json_get(said, SPAN("alone")));
+    *reach = nothing ? REACH_NOTHING : row->reach;
+    return 0;
+}
+
 /* Nothing in it runs, and its leases are dead. */
 static void paused(struct exchange *x)
 {
     struct snapping *v = x->step;
     struct sandbox_row row;
+    struct span reach;
     struct err e;
     struct dynbuf *b;
 
-    if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) != 1) {
+    if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) != 1 || reach_of(x, &row, &reach) != 0) {
         v->how = STORE_FAILED;
         v->why = SPAN("the ledger's row of the sandbox cannot be read");
         go_on(x);
@@ -245,6 +263,7 @@ static void paused(struct exchange *x)
     msg_put_span(b, row.tenant);
     msg_put_span(b, row.owner);
     msg_put_span(b, v->name);
+    msg_put_span(b, reach);
     v->asked = true;
     ask_send(x);
 }
@@ -326,6 +345,41 @@ void api_snapshot(struct exchange *x)
                       FORM_NAME_MAX);
     else if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, listed))
         ask_send(x);
+}
+
+/* --- one that is begun with ----------------------------------------------------------------- */
+
+void api_checkpoint_look(struct exchange *x)
+{
+    const struct starting *s = x->step;
+    struct dynbuf *b = ask_begin(x, ASK_WARDEN, M_SB_CHECKPOINTS, M_SB_CHECKPOINT, api_checkpoint_looked);
+
+    if (!b)
+        return;
+    ask_longer(x, CHECKPOINT_MS);
+    msg_put_u8(b, ORDER_LOOK);
+    msg_put_span(b, s->tenant);
+    msg_put_span(b, s->from);
+    ask_send(x);
+}
+
+void api_checkpoint_looked(struct exchange *x, struct frame *f)
+{
+    struct starting *s = x->step;
+    struct span why, rest;
+    enum store_end how = heard(f, &why, &rest);
+    struct msg_in m = msg_in(rest);
+    struct form_head h;
+
+    if (how != STORE_DONE || form_get_head(&m, &h) != 0 || msg_end(&m) != 0) {
+        not_done(x, how == STORE_DONE ? STORE_FAILED : how, why);
+        return;
+    }
+    s->found = keep(x, h.id);
+    if (s->found.n == 0)
+        reply_problem(x, 503, "Not possible now", "no memory");
+    else if (api_reach_narrow(x, s, h.reach) == 0)
+        api_start_go(x);
 }
 
 /* --- a fork --------------------------------------------------------------------------------- */

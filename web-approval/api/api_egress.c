@@ -1,7 +1,16 @@
-/* How much a started sandbox may send and be sent: asked for at its start, and what of it is used. */
+/* Amounts that a start asks for; how much it may send and be sent, and what of that is used. */
 #include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/api/api.h"
 #include "web-approval/api/steps.h"
+
+int api_number(struct exchange *x, const struct member *f, uint64_t *to, uint64_t least, uint64_t most)
+{
+    if (!f->value || (span_u64(f->value->text, most, to) == 0 && *to >= least))
+        return 0;
+    reply_problem(x, 400, "Bad request", "`%s` is a whole number from %llu to %llu", f->name,
+                  (unsigned long long)least, (unsigned long long)most);
+    return -1;
+}
 
 int api_egress_take(struct exchange *x, struct starting *s, const struct json *given)
 {

@@ -34,6 +34,8 @@ static int list_row(void *ctx, const struct sandbox_row *r)
     jsonw_kv_u64(w, "changed_ms", r->changed_ms);
     jsonw_kv_u64(w, "pending", r->pending);
     jsonw_kv_bool(w, "token", r->has_token);
+    if (r->reach.n > 0) /* as proxy/reach/reach.h has it */
+        jsonw_kv(w, "reach", r->reach);
     jsonw_end_object(w);
     return 0;
 }

@@ -182,7 +182,7 @@ static void started(struct exchange *x, struct frame *f)
     struct jsonw w;
 
     if (s->borrows)
-        api_checkpoint_forget(x->desk, s->tenant, s->from);
+        api_checkpoint_forget(x->desk, s->tenant, s->found);
     if (msg_end(&m) != 0) {
         why = SPAN("the warden did not answer");
         api_started_not_wanted(x->desk, span_str(s->name));
@@ -194,7 +194,7 @@ static void started(struct exchange *x, struct frame *f)
                       "the sandbox was not started: %.*s", SPAN_FMT(why));
         return;
     }
-    api_started_note(x, "sandbox-start", span_str(s->name), NULL);
+    api_reach_note(x, s);
     if (s->from.n > 0)
         api_checkpoint_note(x, "sandbox-restore", span_str(s->name), s->from);
     if (s->then) {
@@ -221,7 +221,7 @@ static void ask_warden(struct exchange *x)
     if (s->from.n > 0) {
         ask_longer(x, CHECKPOINT_MS);
         msg_put_span(b, s->tenant);
-        msg_put_span(b, s->from);
+        msg_put_span(b, s->found);
     }
     wire_put_box(b, &s->box);
     msg_put_u64(b, s->generation);
@@ -328,6 +328,7 @@ static void none_runs(struct exchange *x, struct frame *f)
                                .owner = span_str(x->operator),
                                .tenant = s->tenant,
                                .egress = {s->box.egress_requests, s->box.egress_bytes},
+                               .reach = s->reach,
                                .generation = 1};
     api_started_label(&put, &s->box);
     if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
@@ -362,15 +363,6 @@ static void image_found(struct exchange *x, struct frame *f)
     s->box.digest = span_str(s->digest);
     if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, none_runs))
         ask_send(x);
-}
-
-int api_number(struct exchange *x, const struct member *f, uint64_t *to, uint64_t least, uint64_t most)
-{
-    if (!f->value || (span_u64(f->value->text, most, to) == 0 && *to >= least))
-        return 0;
-    reply_problem(x, 400, "Bad request", "`%s` is a whole number from %llu to %llu", f->name,
-                  (unsigned long long)least, (unsigned long long)most);
-    return -1;
 }
 
 static int name_take(struct exchange *x, const struct json *given, char out[BOX_NAME_MAX + 1])
@@ -442,6 +434,7 @@ enum start_says {
     SAYS_ACCESS,
     SAYS_NOTE,
     SAYS_NETWORK,
+    SAYS_REACH,
     STARTS_SAY
 };
 
@@ -462,13 +455,18 @@ static int dock_take(struct exchange *x, const struct member f[STARTS_SAY], stru
     for (size_t i = 0; i < STARTS_SAY; i++)
         its &= i == SAYS_NAME || i == SAYS_TIMEOUT || i == SAYS_FROM || i >= SAYS_ACCESS || f[i].value == NULL;
     if (dock ? !its || f[SAYS_NAME].value == NULL || json_parse(s->note, &x->arena) == NULL
-             : access != NULL || note != NULL || network != NULL) {
-        reply_problem(x, 400, "Bad request",
-                      "`access`, `note` and `network` are the dock's to say, with a `name`, and of the rest but "
-                      "`timeout` and `from`");
+             : access != NULL || note != NULL || network != NULL || f[SAYS_REACH].value != NULL) {
+        reply_problem(
+            x, 400, "Bad request",
+            "`access`, `note`, `network` and `reach` are the dock's to say, with a `name`, and of the rest but "
+            "`timeout` and `from`");
         return -1;
     }
-    if (dock && (!network || network->truth))
+    if (dock && api_reach_take(x, s, f[SAYS_REACH].value) != 0)
+        return -1;
+    if (dock && network && !network->truth)
+        s->reach = REACH_NOTHING; /* nor has what begins with its files */
+    if (dock && !span_eq(s->reach, REACH_NOTHING))
         lane_put(s, dock_lane(x->desk, &x->caller));
     return dock ? api_access_take(x, access, &s->access) : 0;
 }
@@ -479,8 +477,8 @@ static bool starts_already(const struct desk *d, struct span name)
 {
     for (size_t i = 0; i < DESK_ASKS; i++) {
         const struct ask *a = &d->asks[i];
-        if (a->id == 0 || (a->fn != image_found && a->fn != none_runs && a->fn != put_done && a->fn != access_put &&
-                           a->fn != started))
+        if (a->id == 0 || (a->fn != api_checkpoint_looked && a->fn != image_found && a->fn != none_runs &&
+                           a->fn != put_done && a->fn != access_put && a->fn != started))
             continue;
         const struct starting *s = a->x->step;
         if (span_eq(span_str(s->name), name))
@@ -527,6 +525,8 @@ void api_start_go(struct exchange *x)
 
     if (starts_already(x->desk, s->box.name))
         reply_problem(x, 409, "It starts", "a sandbox of this name is being started");
+    else if (s->from.n > 0 && s->found.n == 0)
+        api_checkpoint_look(x);
     else if (s->borrows && ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, none_runs)) /* of the same image */
         ask_send(x);
     else if (!s->borrows && (b = ask_begin(x, ASK_WARDEN, M_SB_IMAGE, M_SB_IMAGE, image_found))) {
@@ -573,7 +573,7 @@ void api_started_start(struct exchange *x)
         [SAYS_FROM] = {"from", JSON_STRING, false, NULL},     [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},
         [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},     [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},
         [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL}, [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},
-        [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}};
+        [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}, [SAYS_REACH] = {"reach", JSON_OBJECT, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)

@@ -110,6 +110,8 @@ static void ticket_members(struct jsonw *w, const struct ticket *t, bool full)
     jsonw_kv_u64(w, "expires_ms", t->expires_ms);
     client_json(w, t);
     claim_json(w, t);
+    if (t->escalated_ms)
+        jsonw_kv_u64(w, "escalated_ms", t->escalated_ms);
     jsonw_kv_u64(w, "decided_ms", t->decided_ms);
     jsonw_kv(w, "decided_by", t->decided_by);
     jsonw_kv(w, "decided_reason", t->decided_reason);
@@ -213,6 +215,7 @@ static void read_json(struct exchange *x, struct view *v)
     jsonw_object(&w);
     ticket_members(&w, &v->t, true);
     diffs_json(&w, x->desk, &v->t);
+    people_asked_json(x, &v->t, &w);
     jsonw_kv_array(&w, "gates");
     if (v->t.gates > 0 && desk_store_gates(x->desk->store, v->t.id, &x->arena, gate_json, &w, &e) != 0)
         jsonw_string(&w, SPAN("cannot be looked up now"));
@@ -244,6 +247,7 @@ void api_ticket(struct exchange *x)
     reply_json(x, 200, &w);
     jsonw_object(&w);
     ticket_members(&w, &t, true);
+    people_asked_json(x, &t, &w);
     diffs_json(&w, x->desk, &t);
     jsonw_end_object(&w);
 }
@@ -362,6 +366,7 @@ void api_decide_more(struct exchange *x, const struct id *id, enum choice what, 
     msg_put_span(b, x->passkey);
     msg_put_u32(b, more.uses);
     msg_put_u64(b, more.for_ms);
+    msg_put_span(b, what == DECIDE_APPROVE ? x->instead_of : SPAN_NONE);
     ask_send(x);
 }
 
@@ -380,15 +385,23 @@ unsigned api_decided(struct frame *f, const char **state, const char **why)
         {422, "the rule that held this wants a reason with an approval"},
         {422,
          "no such grant may be given with it: its rule allows fewer, or less time, or none; or its sandbox began "
-         "anew, or has as many grants as it may have; nothing was decided"},
+         "anew, or has as many grants as it may have; and a deputy gives none; nothing was decided"},
         {200, NULL},
-        {403, "it is of a sandbox of your own: somebody else must approve it (the rule says whether its owner may)"},
+        {403,
+         "it is of a sandbox of your own, or of somebody whose deputy you are or who is yours: somebody else must "
+         "approve it (the rule says whether its owner may)"},
         {403,
          "only people count for this: sign in by name (countersign operator), not as a user of this machine; nothing "
          "was decided"},
-        {409, "you have agreed to it already; somebody else must, too"},
+        {409, "you have agreed to it already, or your deputy has, or whose deputy you are: that counts once; "
+              "somebody else "
+              "must, too"},
         {403, "the rule that held it wants a passkey: approve it on its page, with yours; nothing was decided"},
         {409, "a gate has not answered yet (the ticket says which): try again in a moment; nothing was decided"},
+        {403, "you are not the deputy of that person, or not any more; nothing was decided"},
+        {403,
+         "the rule that held it wants the passkey of somebody whom it names, and no deputy's stands for that: one "
+         "of these must approve it, in their own name; nothing was decided"},
     };
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     uint8_t code = msg_get_u8(&m), st = msg_get_u8(&m);
@@ -419,15 +432,6 @@ static void decided(struct exchange *x, struct frame *f)
     jsonw_end_object(&w);
 }
 
-bool api_may_approve(const struct exchange *x, const struct ticket *t)
-{
-    if (t->approve_by.n == 0)
-        return true;
-    const struct approver who = {span_str(x->operator), span_str(x->who.uid), span_str(x->who.groups)};
-
-    return x->who.known && x->desk->policy && policy_may_approve(x->desk->policy, t->approve_by, &who);
-}
-
 /* What a yes was said with, kept while the body is asked for. */
 struct yes {
     struct span reason, name;
@@ -451,11 +455,9 @@ static void judged(struct exchange *x, struct view *v)
 
 static void decide(struct exchange *x, enum choice what)
 {
-    struct member m[] = {{"digest", JSON_STRING, true, NULL},
-                         {"reason", JSON_STRING, false, NULL},
-                         {"name", JSON_STRING, false, NULL},
-                         {"uses", JSON_NUMBER, false, NULL},
-                         {"for_ms", JSON_NUMBER, false, NULL}};
+    struct member m[] = {{"digest", JSON_STRING, true, NULL},  {"reason", JSON_STRING, false, NULL},
+                         {"name", JSON_STRING, false, NULL},   {"uses", JSON_NUMBER, false, NULL},
+                         {"for_ms", JSON_NUMBER, false, NULL}, {"deputy_for", JSON_STRING, false, NULL}};
     uint64_t uses = 0, for_ms = 0;
     struct yes *yes = arena_alloc(&x->arena, sizeof *yes);
     struct ticket t;
@@ -466,7 +468,7 @@ static void decide(struct exchange *x, enum choice what)
         return;
     }
     *yes = (struct yes){.reason = SPAN_NONE};
-    if (body_members(x, m, what == DECIDE_APPROVE ? 5 : 2) != 0 || api_number(x, &m[3], &uses, 1, UINT32_MAX) != 0 ||
+    if (body_members(x, m, what == DECIDE_APPROVE ? 6 : 2) != 0 || api_number(x, &m[3], &uses, 1, UINT32_MAX) != 0 ||
         api_number(x, &m[4], &for_ms, 1, UINT32_MAX) != 0 ||
         (m[1].value && reason_clean(x, m[1].value->text, &yes->reason) != 0))
         return;
@@ -487,7 +489,7 @@ static void decide(struct exchange *x, enum choice what)
         api_decide(x, &id, what, yes->reason, &yes->shown, "cli", decided);
     else if (t.reason_required && yes->reason.n == 0)
         reply_problem(x, 422, "Reason needed", "the rule that held this wants a reason with an approval");
-    else if (!api_may_approve(x, &t))
+    else if (!api_may_approve(x, &t, m[5].value ? m[5].value->text : SPAN_NONE))
         reply_problem(x, 403, "Not yours to approve", "the rule that held this names who may approve it");
     else
         deciding_read(x, &t, yes, judged);

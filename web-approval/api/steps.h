@@ -28,6 +28,8 @@ void api_moment_due(struct desk *d, uint64_t now_ms);
 struct starting {
     char name[BOX_NAME_MAX + 1], image[BOX_NAME_MAX + 1], digest[BOX_DIGEST_MAX + 1], lane[BOX_NAME_MAX + 1];
     struct span session, from; /* from: a checkpoint; empty: none */
+    struct span found;         /* which that is, by its id, whatever its name means later */
+    struct span reach;         /* what of the policy's it may reach (proxy/reach/); empty: all */
     struct span tenant;        /* whose it will be, and whose `from` is */
     struct span wanted;        /* the digest that its image must have; empty: any */
     struct wire_box box;
@@ -41,6 +43,12 @@ struct starting {
 };
 /* As when nothing is asked for. */
 void api_start_begin(const struct desk *d, struct starting *s);
+/* What it may reach of what the policy lets it, if that is given. -1, answered. */
+int api_reach_take(struct exchange *x, struct starting *s, const struct json *given) MUSTCHECK;
+/* The audit's record of a start, with what it may reach. */
+void api_reach_note(struct exchange *x, const struct starting *s);
+/* And no more than this. -1, answered. */
+int api_reach_narrow(struct exchange *x, struct starting *s, struct span more) MUSTCHECK;
 /* How much it may send and be sent, if that is given. -1, answered. */
 int api_egress_take(struct exchange *x, struct starting *s, const struct json *given) MUSTCHECK;
 /* Its name, session, limits and timeout, as far as they are given. -1, answered. */
@@ -67,6 +75,10 @@ void api_destroy_go(struct exchange *x, void (*then)(struct exchange *x));
 
 /* The id or name of a checkpoint, where it is given. -1, answered. */
 int api_checkpoint_named(struct exchange *x, const struct json *given, struct span *to) MUSTCHECK;
+/* Of a start (x->step): which its `from` is, and what may be reached with those files, before anything of it is
+ * there; then api_start_go. What is asked for so: api_checkpoint_looked. */
+void api_checkpoint_look(struct exchange *x);
+void api_checkpoint_looked(struct exchange *x, struct frame *f);
 /* Nobody needs it any more; nothing is waited for. */
 void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id);
 /* When it meets the warden: what a desk before left behind goes. Nothing is waited for. */

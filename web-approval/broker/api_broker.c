@@ -142,9 +142,12 @@ void api_broker_identity_end(struct exchange *x)
     ask_send(x);
 }
 
+/* For the conversation's identity, or inside, for what runs in its sandbox. */
 void api_broker_lease(struct exchange *x)
 {
-    struct member m[] = {{"credential", JSON_STRING, true, NULL}, {"expires_s", JSON_NUMBER, false, NULL}};
+    struct member m[] = {{"credential", JSON_STRING, true, NULL},
+                         {"expires_s", JSON_NUMBER, false, NULL},
+                         {"inside", JSON_BOOL, false, NULL}};
     char *name = arena_alloc(&x->arena, NAME_TEXT + 1);
     uint64_t life_s = 3600;
 
@@ -152,12 +155,13 @@ void api_broker_lease(struct exchange *x)
         reply_problem(x, 503, "Not possible now", "no memory");
         return;
     }
-    if (broker_conversation(x) != 0 || body_members(x, m, 2) != 0 || api_number(x, &m[1], &life_s, 1, 86400) != 0)
+    if (broker_conversation(x) != 0 || body_members(x, m, 3) != 0 || api_number(x, &m[1], &life_s, 1, 86400) != 0)
         return;
     name_of(x, 'c', name);
     if (!broker_lane(x, span_str(name)))
         return;
-    name_of(x, 'm', name);
+    if (m[2].value == NULL || !m[2].value->truth)
+        name_of(x, 'm', name);
     api_lease_for(x, m[0].value->text, span_str(name), x->wall_ms + life_s * 1000);
 }
 

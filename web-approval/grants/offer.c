@@ -193,6 +193,7 @@ void page_grant(struct exchange *x)
         return;
     }
     g->more = (struct grant_ask){(uint32_t)n, m * MINUTE};
-    if (reason_clean(x, words, &g->reason) == 0 && api_ticket_find(x, &t) == 0 && page_may_approve(x, &t, g->reason))
+    if (reason_clean(x, words, &g->reason) == 0 && api_ticket_find(x, &t) == 0 &&
+        page_may_approve(x, &t, g->reason, SPAN_NONE))
         deciding_read(x, &t, g, judged);
 }

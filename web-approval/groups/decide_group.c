@@ -89,7 +89,7 @@ static void approve(struct exchange *x)
         failed(x, "it is not pending any more: it was decided, it expired, or it was withdrawn");
     else if (t.reason_required && j->reason.n == 0)
         failed(x, "the rule that held it wants a reason with an approval");
-    else if (!api_may_approve(x, &t))
+    else if (!api_may_approve(x, &t, SPAN_NONE))
         failed(x, "the rule that held it names who may approve it");
     else
         deciding_read(x, &t, NULL, judged);

@@ -89,7 +89,7 @@ bool page_is_cut(const struct ticket *t);
 /* Is a form one that this page showed, of x->arg and what was shown, not too fast and not too old? Else answered. */
 bool page_mark_good(struct exchange *x, const char *purpose, struct span shown, struct span mark);
 /* page_decide.c: has a yes the reason that its rule wants, and is it this operator's to say? Else answered. */
-bool page_may_approve(struct exchange *x, const struct ticket *t, struct span reason);
+bool page_may_approve(struct exchange *x, const struct ticket *t, struct span reason, struct span instead_of);
 /* What the ledger made of a decision: back to the ticket, or why not. */
 void page_decided(struct exchange *x, struct frame *f);
 /* The field for the name that is typed before a yes to what is grave; nothing for other requests. */

@@ -58,6 +58,7 @@ static void approve_fields(struct exchange *x, const struct view *v)
 {
     const struct ticket *t = &v->t;
 
+    people_place(x, t);
     page_name_field(x, v, "name");
     (void)dynbuf_addf(
         &x->out,
@@ -283,34 +284,35 @@ void page_decided(struct exchange *x, struct frame *f)
     }
 }
 
-bool page_may_approve(struct exchange *x, const struct ticket *t, struct span reason)
+bool page_may_approve(struct exchange *x, const struct ticket *t, struct span reason, struct span instead_of)
 {
     if (t->reason_required && reason.n == 0) {
         page_problem(x, 422, "Reason needed", "The rule that held this wants a reason with an approval.");
         return false;
     }
-    if (!api_may_approve(x, t)) {
+    if (!api_may_approve(x, t, instead_of)) {
         page_problem(x, 403, "Not yours to approve", "The rule that held this names who may approve it.");
         return false;
     }
     return true;
 }
 
+/* What the form says, kept while the body is asked for. */
+struct form {
+    struct span reason, name, passkey, instead_of;
+    struct digest shown;
+};
+
 /* Whether this operator may say yes to this ticket, in this way. */
-static bool may_approve(struct exchange *x, const struct ticket *t, struct span reason, bool whole, struct span read)
+static bool may_approve(struct exchange *x, const struct ticket *t, const struct form *form, bool whole,
+                        struct span read)
 {
     if (page_is_cut(t) && !(whole && span_eq(read, SPAN("1")))) {
         page_problem(x, 409, "Not read yet", "This body is longer than the page shows. Read all of it first.");
         return false;
     }
-    return page_may_approve(x, t, reason);
+    return page_may_approve(x, t, form->reason, form->instead_of);
 }
-
-/* What the form says, kept while the body is asked for. */
-struct form {
-    struct span reason, name, passkey;
-    struct digest shown;
-};
 
 /* Their passkey has signed it, as the keeper says. */
 static void stepped_up(struct exchange *x)
@@ -344,7 +346,8 @@ static bool form_take(struct exchange *x, enum choice what, struct form *form, s
 
     if (form_field(x, "digest", &digest) != 0 || form_field(x, "mark", &mark) != 0 ||
         form_field(x, "reason", &words) != 0 || form_field(x, "whole", &all) != 0 ||
-        form_field(x, "name", &form->name) != 0 || form_field(x, "passkey", &form->passkey) != 0)
+        form_field(x, "name", &form->name) != 0 || form_field(x, "deputy_for", &form->instead_of) != 0 ||
+        form_field(x, "passkey", &form->passkey) != 0)
         return false;
     *whole = all.n > 0;
     if (!page_mark_good(x, what == DECIDE_DENY ? "deny" : *whole ? "approve-whole" : "approve", digest, mark))
@@ -374,7 +377,7 @@ static void decide(struct exchange *x, enum choice what)
         return;
     if (what == DECIDE_DENY)
         api_decide(x, &id, what, form->reason, &form->shown, "page", page_decided);
-    else if (may_approve(x, &t, form->reason, whole, read))
+    else if (may_approve(x, &t, form, whole, read))
         deciding_read(x, &t, form, judged);
 }
 

@@ -69,6 +69,7 @@ static void card_when(struct exchange *x, const struct ticket *t, const struct r
     page_asker_word(x, t);
     PUT(x, " ");
     people_looking_word(x, t);
+    people_escalated_word(x, t);
     if (page_unusual(t)) {
         PUT(x, "<span><b>");
         show_own(out, page_unusual(t));

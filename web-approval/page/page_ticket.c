@@ -229,6 +229,7 @@ static void about(struct exchange *x, const struct ticket *t)
     credential(x, t);
     if (t->approve_by.n)
         page_row(x, "May be approved by", t->approve_by);
+    people_asked(x, t);
     people_needed(x, t);
     times(x, t);
     if (t->digest.n == DIGEST_BYTES)

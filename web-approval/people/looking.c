@@ -127,7 +127,7 @@ static void ask(struct exchange *x, bool on, bool over)
     }
     if (api_ticket_find(x, &t) != 0 || id_parse(x->arg, &id) != 0)
         return;
-    if (!api_may_approve(x, &t)) {
+    if (!api_may_approve(x, &t, SPAN_NONE)) {
         reply_problem(x, 403, "Not yours to approve", "the rule that held this names who may approve it");
         return;
     }

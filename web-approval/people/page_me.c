@@ -137,6 +137,8 @@ void page_me(struct exchange *x)
         if (may_set(x))
             password_form(x);
     }
+    if (x->who.person)
+        deputies_section(x);
     page_end(x);
 }
 

@@ -46,6 +46,10 @@ static const char *how_words(struct span how)
 static void put_vote(struct exchange *x, const struct vote_row *v)
 {
     show_cut(&x->out, v->operator, 80);
+    if (v->instead_of.n) {
+        PUT(x, " for ");
+        show_cut(&x->out, v->instead_of, 80);
+    }
     if (how_words(v->how)) {
         PUT(x, ", ");
         show_own(&x->out, how_words(v->how));
@@ -120,9 +124,13 @@ static int gate_row(void *ctx, const struct gate_row *g)
     show_cut(&x->out, g->name, 80);
     PUT(x, "</dt><dd>");
     show_own(&x->out, gate_words(g->state, all->pending));
-    if (g->words.n) {
-        show_own(&x->out, span_eq(g->state, SPAN("failed")) ? ". Why: " : ". It says: ");
+    if (g->words.n && span_eq(g->state, SPAN("failed"))) {
+        show_own(&x->out, ". Why: ");
         show_cut(&x->out, g->words, 500);
+    } else if (g->words.n) {
+        PUT(x, ". It says: <q>");
+        show_cut(&x->out, g->words, 500);
+        PUT(x, "</q> <small>untrusted: it read what the sandbox wrote</small>");
     }
     PUT(x, "</dd>\n");
     return 0;

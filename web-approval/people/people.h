@@ -13,6 +13,31 @@ void people_needed(struct exchange *x, const struct ticket *t);
 /* Who decided, how they had signed in, and the digest of what they were shown. Rows of a list. */
 void people_decided(struct exchange *x, const struct ticket *t);
 
+/* may.c: in whose name may this operator approve it? In their own; as the deputy of these. */
+enum { PEOPLE_STEPS = 4, PEOPLE_PLACES = 8 };
+struct people_may {
+    bool own;
+    size_t n;
+    struct {
+        struct span instead_of;
+        uint64_t until_ms;
+    } place[PEOPLE_PLACES];
+};
+void people_may(struct exchange *x, const struct ticket *t, struct people_may *m);
+/* Who is asked as well, since when or from when on: rows of a list; in a word, for a row; "escalate" of an object. */
+void people_asked(struct exchange *x, const struct ticket *t);
+void people_escalated_word(struct exchange *x, const struct ticket *t);
+void people_asked_json(struct exchange *x, const struct ticket *t, struct jsonw *w);
+/* The field of a form for a yes that says in whose place it is; nothing where it is in one's own name. */
+void people_place(struct exchange *x, const struct ticket *t);
+
+/* deputies.c: of "Who am I", what its forms send, and /api/v1/deputies. */
+void deputies_section(struct exchange *x);
+void page_me_deputy(struct exchange *x);
+void api_deputies(struct exchange *x);
+void api_deputy_name(struct exchange *x);
+void api_deputy_end(struct exchange *x);
+
 /* Who is looking at a pending ticket, and the form to say that of oneself; in two words, for a row. */
 void people_looking(struct exchange *x, const struct ticket *t);
 void people_looking_word(struct exchange *x, const struct ticket *t);

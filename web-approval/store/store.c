@@ -179,6 +179,7 @@ static void ticket_life(struct row *r, struct ticket *t)
     t->looking.since_ms = row_number(r);
     t->looking.until_ms = row_number(r);
     t->diff = row_number(r);
+    t->escalated_ms = row_number(r);
 }
 
 static void ticket_row(struct row *r, struct ticket *t)
@@ -372,7 +373,8 @@ int desk_store_head(struct desk_store *s, uint64_t *seq, struct err *e)
 
 #define SANDBOX_COLUMNS                                                                                              \
     "name, session, owner, tenant, kind, labels_json, generation, created_ms, changed_ms, token_hash IS NOT NULL, "  \
-    "(SELECT count(*) FROM ticket WHERE ticket.sandbox = name AND state = 'pending'), coalesce(token_hash, x'')"
+    "(SELECT count(*) FROM ticket WHERE ticket.sandbox = name AND state = 'pending'), coalesce(token_hash, x''), "   \
+    "reach"
 
 static void sandbox_row(struct row *r, struct sandbox_row *s)
 {
@@ -388,6 +390,7 @@ static void sandbox_row(struct row *r, struct sandbox_row *s)
     s->has_token = row_number(r) != 0;
     s->pending = row_number(r);
     s->token_hash = row_text(r);
+    s->reach = row_text(r);
 }
 
 struct sandbox_walk {

@@ -44,6 +44,7 @@ struct ticket {
     uint64_t quorum, self_approval, step_up; /* struct wire_people */
     uint64_t gates;                          /* so many are asked of it */
     uint64_t diff;                           /* enum diff_wish */
+    uint64_t escalated_ms;                   /* since when others are asked as well; 0: they are not */
 };
 
 struct ticket_filter {
@@ -57,6 +58,7 @@ struct sandbox_row {
     struct span name, session, owner, tenant, kind, labels_json;
     uint64_t generation, created_ms, changed_ms, pending;
     bool has_token;
+    struct span reach;      /* what of the policy's it may reach (proxy/reach/); empty: all */
     struct span token_hash; /* of all its tokens, one behind the other, the newest first; empty: it has none */
 };
 

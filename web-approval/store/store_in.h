@@ -35,7 +35,8 @@ uint64_t row_number(struct row *r);
     "coalesce(waits, 0), coalesce(since_ms, 0), coalesce(until_ms, 0), quorum, self_approval, step_up, "             \
     "(SELECT count(*) FROM gate WHERE gate.ticket = ticket.id), "                                                    \
     "EXISTS (SELECT 1 FROM later WHERE later.ticket = id), "                                                         \
-    "coalesce(looker, ''), coalesce(looks_since_ms, 0), coalesce(looks_until_ms, 0), diff"
+    "coalesce(looker, ''), coalesce(looks_since_ms, 0), coalesce(looks_until_ms, 0), diff, "                         \
+    "coalesce((SELECT min(nullif(e.since_ms, 0)) FROM escalation e WHERE e.ticket = ticket.id), 0)"
 #define TICKETS                                                                                                      \
     "ticket LEFT JOIN asker ON asker.ticket = ticket.id LEFT JOIN looking ON looking.ticket = ticket.id AND "        \
     "ticket.state = 'pending' AND (julianday('now') - 2440587.5) * 86400000.0 BETWEEN looks_since_ms - 2000 AND "    \

@@ -70,6 +70,13 @@ static enum bstore_result copy(struct lite *l, struct span tenant, const struct 
     return n == messages ? BS_OK : BS_CONFLICT;
 }
 
+enum bstore_result lite_copy(struct lite *l, struct span tenant, const struct lite_id *from, const struct lite_id *to,
+                             uint64_t messages)
+{
+    enum bstore_result r = may_fork(l, tenant, from, messages);
+    return r == BS_OK ? copy(l, tenant, from, to, messages) : r;
+}
+
 enum bstore_result lite_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
                              struct id *out)
 {

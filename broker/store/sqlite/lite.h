@@ -88,7 +88,23 @@ enum bstore_result lite_conversations(struct bstore *s, struct span tenant, cons
                                       struct bstore_conversations *out);
 enum bstore_result lite_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
                              struct id *out);
+/* At the end of a turn's recording; only the database can fail it. */
+enum bstore_result lite_keep_record(struct lite *l, const struct claim *c, struct span rows) MUSTCHECK;
+enum bstore_result lite_record(struct bstore *s, const struct claim *c, struct span rows);
+enum bstore_result lite_recorded(struct bstore *s, struct span tenant, const struct id *turn, struct arena *a,
+                                 struct bstore_recorded *out);
+enum bstore_result lite_replay(struct bstore *s, struct span tenant, const struct id *turn,
+                               struct bstore_chatted *out);
+enum bstore_result lite_replayed(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
+                                 const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
+enum bstore_result lite_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
+                              struct arena *a, struct bstore_turns *out);
 uint64_t lite_pulse(struct bstore *s);
+/* A turn with the message that it is to answer, in the conversation that is named or a new one. */
+enum bstore_result lite_add_chat(struct lite *l, const struct bstore_chat *in, struct bstore_chatted *out) MUSTCHECK;
+/* A conversation that is new has the first so many messages of another one, if it may. */
+enum bstore_result lite_copy(struct lite *l, struct span tenant, const struct lite_id *from, const struct lite_id *to,
+                             uint64_t messages) MUSTCHECK;
 /* A new conversation of this tenant, if it may have one more. */
 enum bstore_result lite_new_conversation(struct lite *l, struct span tenant, struct id *out) MUSTCHECK;
 enum bstore_result lite_sweep(struct bstore *s);

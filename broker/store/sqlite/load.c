@@ -20,6 +20,7 @@ static enum bstore_result turn_row(struct lite *l, sqlite3_stmt *q, struct bstor
         out->budget =
             (struct budget){db_col_int(q, 3), db_col_int(q, 4), db_col_int(q, 5), db_col_int(q, 6), db_col_int(q, 7)};
         out->used = (struct used){db_col_int(q, 8), db_col_int(q, 9), db_col_int(q, 10)};
+        out->replays = db_col_int(q, 11) != 0;
     }
     sqlite3_reset(q);
     return got == DB_ROW ? BS_OK : BS_FAIL;

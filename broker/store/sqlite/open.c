@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "broker/store/sqlite/schema_2_sql.h"
+#include "broker/store/sqlite/schema_3_sql.h"
 #include "broker/store/sqlite/schema_sql.h"
 #include "common/time/clock.h"
 
@@ -12,14 +13,14 @@ static const struct db_statement statements[SQL_COUNT] = {
     SQL_STATEMENTS(X)
 #undef X
 };
-static const char *const schemas[BSTORE_SCHEMA] = {schema_sql, schema_2_sql};
-static const unsigned tables[BSTORE_SCHEMA] = {8, 8};
+static const char *const schemas[BSTORE_SCHEMA] = {schema_sql, schema_2_sql, schema_3_sql};
+static const unsigned tables[BSTORE_SCHEMA] = {8, 8, 9};
 
 static const struct db_kind kind = {
     .application = BSTORE_APPLICATION,
     .versions = BSTORE_SCHEMA,
     .schema = schemas,
-    .tables = " tenant conversation turn step tool_call message display chat_key ",
+    .tables = " tenant conversation turn step tool_call message display chat_key recorded ",
     .count = tables,
     .statement = statements,
     .statements = SQL_COUNT,
@@ -65,6 +66,11 @@ static const struct bstore_ops ops = {
     .ended = lite_ended,
     .conversations = lite_conversations,
     .fork = lite_fork,
+    .record = lite_record,
+    .recorded = lite_recorded,
+    .turns = lite_turns,
+    .replay = lite_replay,
+    .replayed = lite_replayed,
     .pulse = lite_pulse,
     .sweep = lite_sweep,
 };

@@ -148,7 +148,7 @@ static enum bstore_result add_key(struct lite *l, const struct bstore_chat *in, 
 }
 
 /* The turn with the message that it is to answer, the event that says so, the key. */
-static enum bstore_result add_chat(struct lite *l, const struct bstore_chat *in, struct bstore_chatted *out)
+enum bstore_result lite_add_chat(struct lite *l, const struct bstore_chat *in, struct bstore_chatted *out)
 {
     char text[BSTORE_END_TEXT_MAX];
     struct claim c = {.tenant_n = in->tenant.n};
@@ -174,7 +174,7 @@ enum bstore_result lite_chat(struct bstore *s, const struct bstore_chat *in, str
 {
     struct lite *l = lite_of(s);
     enum bstore_result r = lite_begin(l) != 0 ? BS_FAIL : known(l, in, out);
-    return lite_end(l, r == BS_NONE ? add_chat(l, in, out) : r);
+    return lite_end(l, r == BS_NONE ? lite_add_chat(l, in, out) : r);
 }
 
 /* --- taken ------------------------------------------------------------------------------ */

@@ -49,8 +49,8 @@
     X(TURN_GET, "SELECT conversation,state,ending,why,steps,tokens,cost FROM turn WHERE tenant=?1 AND id=?2") \
     X(TURN_USED, "UPDATE turn SET tokens=tokens+?3,cost=cost+?4 WHERE tenant=?1 AND id=?2") \
     X(TURN_STEP, "UPDATE turn SET steps=steps+1,lost=0 WHERE tenant=?1 AND id=?2") \
-    X(LOAD_TURN, "SELECT started_ms,lost,cancelled,steps_max,tokens_max,cost_max,wall_max_ms,same_max,steps,tokens,cost" \
-        " FROM turn WHERE tenant=?1 AND id=?2") \
+    X(LOAD_TURN, "SELECT started_ms,lost,cancelled,steps_max,tokens_max,cost_max,wall_max_ms,same_max,steps,tokens,cost," \
+        "replays<>'' FROM turn WHERE tenant=?1 AND id=?2") \
     X(LOAD_SETTLED, "SELECT message_state,filesystem_state_ref,execution_state,effect_log,n FROM step WHERE tenant=?1" \
         " AND turn=?2 AND state='settled' ORDER BY n DESC LIMIT 1") \
     X(LOAD_BEFORE, "SELECT s.message_state,s.filesystem_state_ref FROM turn now JOIN turn t ON t.tenant=now.tenant" \
@@ -91,6 +91,25 @@
     X(FORK_COUNT, "UPDATE conversation SET messages=(SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2)" \
         " WHERE tenant=?1 AND id=?2 RETURNING messages") \
     X(CLAIMS_END, "UPDATE turn SET claimed_until=min(claimed_until,?2) WHERE worker=?1 AND state='running'") \
+    X(RECORD_SIZE, "SELECT count(*),coalesce(sum(length(body)),0),coalesce(min(length(body))=0,0) FROM recorded WHERE tenant=?1" \
+        " AND turn=?2") \
+    X(RECORD_ADD, "INSERT INTO recorded(tenant,turn,part,at_ms,body) VALUES(?1,?2,?3,?4,?5)") \
+    X(RECORD_COUNT, "UPDATE tenant SET recorded=recorded+?2 WHERE tenant=?1 RETURNING recorded") \
+    X(RECORD_OLDEST, "SELECT turn FROM recorded INDEXED BY recorded_age WHERE tenant=?1 AND turn<>?2 ORDER BY at_ms LIMIT 1") \
+    X(RECORD_FORGET, "DELETE FROM recorded WHERE tenant=?1 AND turn=?2") \
+    X(RECORDED_TURN, "SELECT conversation,state,ending,steps,tokens,cost,steps_max,tokens_max,cost_max,wall_max_ms,same_max" \
+        " FROM turn WHERE tenant=?1 AND id=?2") \
+    X(RECORDED, "SELECT body FROM recorded WHERE tenant=?1 AND turn=?2 ORDER BY part") \
+    X(REPLAY_OF, "SELECT conversation,steps_max,tokens_max,cost_max,wall_max_ms,same_max,ending<>'' AND replays='' FROM turn" \
+        " WHERE tenant=?1 AND id=?2") \
+    X(REPLAY_ASKED, "SELECT seq,body FROM message WHERE tenant=?1 AND conversation=?2 AND turn=?3 AND role='user' ORDER BY seq" \
+        " LIMIT 1") \
+    X(REPLAY_SET, "UPDATE turn SET replays=?3 WHERE tenant=?1 AND id=?2") \
+    X(REPLAY_NTH, "SELECT count(*) FROM tool_call WHERE tenant=?1 AND turn=?2 AND tool=?3 AND args=?4 AND (step<?5 OR step=?5 AND ord<?6)") \
+    X(REPLAYED, "SELECT c.ending,c.result FROM turn t JOIN tool_call c ON c.tenant=t.tenant AND c.turn=t.replays WHERE t.tenant=?1" \
+        " AND t.id=?2 AND c.tool=?3 AND c.args=?4 ORDER BY c.step,c.ord LIMIT 1 OFFSET ?5") \
+    X(TURNS, "SELECT t.nth,t.id,t.state,t.ending,EXISTS (SELECT 1 FROM recorded r WHERE r.tenant=t.tenant AND r.turn=t.id)" \
+        " FROM turn t WHERE t.tenant=?1 AND t.conversation=?2 AND t.nth>?3 ORDER BY t.nth LIMIT ?4") \
     X(PULSE, "PRAGMA data_version") \
     X(EVENTS, "SELECT seq,turn,epoch,type,body FROM display WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
         " LIMIT ?4")

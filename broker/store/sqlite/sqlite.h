@@ -4,7 +4,7 @@
 
 #include "broker/store/store.h"
 
-enum { BSTORE_SCHEMA = 2, BSTORE_APPLICATION = 0x43736272 /* "Csbr" */, BSTORE_WAL_MAX = 64 * 1024 * 1024 };
+enum { BSTORE_SCHEMA = 3, BSTORE_APPLICATION = 0x43736272 /* "Csbr" */, BSTORE_WAL_MAX = 64 * 1024 * 1024 };
 
 /* For tests; all of it may be left out. */
 struct bstore_sqlite_test {

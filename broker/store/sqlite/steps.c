@@ -284,5 +284,7 @@ enum bstore_result lite_settle(struct bstore *s, const struct claim *c, uint64_t
         r = lite_message(l, c, &what->message[i], &seq);
     if (r == BS_OK)
         r = lite_append(l, c, what->event, what->events, &seq);
+    if (r == BS_OK)
+        r = lite_keep_record(l, c, what->record);
     return lite_end(l, r);
 }

@@ -160,13 +160,19 @@ static void compare_messages(struct drift *c, const struct decision *was, const 
 
 static bool same_gate(const struct policy *p, const struct gate *a, const struct policy *q, const struct gate *b)
 {
-    bool same = span_eq(a->name, b->name) && a->words == b->words;
+    bool same = span_eq(a->name, b->name) && a->words == b->words && a->kind == b->kind && a->body == b->body &&
+                span_eq(a->url, b->url) && span_eq(a->secret, b->secret) && a->api == b->api &&
+                span_eq(a->model, b->model) && span_eq(a->instructions, b->instructions);
+    struct credential x = {0}, y = {0};
+    bool with = a->credential >= 0 && policy_credential(p, (size_t)a->credential, &x);
+    same = same && with == (b->credential >= 0 && policy_credential(q, (size_t)b->credential, &y)) &&
+           span_eq(x.name, y.name);
     for (size_t i = 0; same && i < a->words; i++)
         same = span_eq(policy_gate_word(p, a, i), policy_gate_word(q, b, i));
     return same;
 }
 
-/* Is each of those asked there too? One of the same name that runs another program is another one. */
+/* Is each of those asked there too? One of the same name that asks elsewhere is another one. */
 static bool gates_within(const struct policy *p, uint32_t gates, const struct policy *q, uint32_t others)
 {
     struct gate a, b;
@@ -175,6 +181,24 @@ static bool gates_within(const struct policy *p, uint32_t gates, const struct po
         bool found = (gates >> i & 1) == 0;
         for (size_t k = 0; !found && policy_gate(q, k, &b); k++)
             found = (others >> k & 1) != 0 && same_gate(p, &a, q, &b);
+        all = found;
+    }
+    return all;
+}
+
+/* Is each whom this one escalates to asked as early there? By who they are: an entry may change under its name. */
+static bool steps_within(const struct policy *p, const struct decision *d, const struct policy *q,
+                         const struct decision *of)
+{
+    struct escalation a[ESCALATE_MAX], b[ESCALATE_MAX];
+    size_t n = policy_escalations(p, d, a), m = policy_escalations(q, of, b);
+    bool all = true;
+    for (size_t i = 0; all && i < n && of->approve_by.n > 0; i++) { /* else any operator may, from the beginning */
+        bool found = false;
+        for (size_t k = 0; !found && k < m; k++)
+            found = b[k].after_ms <= a[i].after_ms &&
+                    diff_texts_within(p, operators_of(p, a[i].to), q, operators_of(q, b[k].to)) &&
+                    diff_texts_within(p, groups_of(p, a[i].to), q, groups_of(q, b[k].to));
         all = found;
     }
     return all;
@@ -202,6 +226,8 @@ static void compare_terms(const struct diff *d, struct drift *c, const struct de
     note(c, ASPECT_APPROVERS,
          of_two(!gates_within(d->p[OLD], a->gates, d->p[NEW], b->gates),
                 !gates_within(d->p[NEW], b->gates, d->p[OLD], a->gates)));
+    note(c, ASPECT_APPROVERS,
+         of_two(!steps_within(d->p[NEW], is, d->p[OLD], was), !steps_within(d->p[OLD], was, d->p[NEW], is)));
     note(c, ASPECT_REASON,
          of_two(was->reason_required && !is->reason_required, is->reason_required && !was->reason_required));
     note(c, ASPECT_WITHIN, compare_within(was->within_ms, is->within_ms));

@@ -151,6 +151,16 @@ static void put_outcome(struct dynbuf *b, const struct policy *p, const struct i
         put_texts(b, p, v->operators);
         put_texts(b, p, v->groups);
     }
+    for (uint32_t i = 0; i < p->n[IMG_ESCALATE]; i++) {
+        const struct img_escalate *s = img_at(p, IMG_ESCALATE, i);
+        const struct img_approver *v = img_at(p, IMG_APPROVER, s->approver);
+        if ((r->escalate >> i & 1) == 0)
+            continue;
+        put_number(b, s->after_ms);
+        put_str(b, p, v->name);
+        put_texts(b, p, v->operators);
+        put_texts(b, p, v->groups);
+    }
     for (uint32_t i = 0; i < p->n[IMG_GATE]; i++) {
         const struct img_gate *g = img_at(p, IMG_GATE, i);
         if ((r->gates >> i & 1) == 0)
@@ -158,6 +168,14 @@ static void put_outcome(struct dynbuf *b, const struct policy *p, const struct i
         put_str(b, p, g->name);
         put_texts(b, p, g->program);
         put_number(b, g->timeout_ms);
+        put_number(b, g->kind);
+        put_number(b, g->body);
+        put_str(b, p, g->url);
+        put_str(b, p, g->secret);
+        put_number(b, g->api);
+        put_str(b, p, g->model);
+        put_str(b, p, g->instructions);
+        put_credential(b, p, g->credential);
     }
     put_terms(b, p, r);
 }

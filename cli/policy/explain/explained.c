@@ -26,6 +26,9 @@ struct explained {
     struct span place;            /* of its only: */
     int entry;
     struct span operators, gates;
+    struct escalation step[ESCALATE_MAX];
+    struct span whose[ESCALATE_MAX]; /* as operators, of each step */
+    size_t nsteps;
     struct next_change opening; /* at empty: the clock alone changes nothing */
     struct span address;        /* why what it lets through gets nowhere, or empty */
 };
@@ -99,6 +102,9 @@ static struct explained *explained_of(const struct loaded *l, struct asked *q)
     if (policy_stub(l->p, &q->subject, &q->request, d, &stub) != STUB_NONE)
         (void)policy_credential(l->p, stub, &x->stub);
     x->operators = policy_operators(l->p, d->approve_by, &q->a);
+    x->nsteps = policy_escalations(l->p, d, x->step);
+    for (size_t i = 0; i < x->nsteps; i++)
+        x->whose[i] = policy_operators(l->p, x->step[i].to, &q->a);
     x->gates = policy_gates_asked(l->p, d->approval.gates, &q->a);
     x->n = policy_near_misses(l->p, &q->subject, &q->request, d, q->now_ms, &q->a, x->near);
     for (size_t i = 0; i < x->n && q->recorded; i++)
@@ -186,6 +192,15 @@ static void print_approve(const struct explained *x, const struct decision *d, c
     if (x->operators.n) {
         printf(" (");
         print_text(x->operators);
+        putchar(')');
+    }
+    for (size_t i = 0; i < x->nsteps; i++) {
+        printf(", after ");
+        explain_print_span(x->step[i].after_ms);
+        printf(" also by ");
+        print_text(x->step[i].to);
+        printf(" (");
+        print_text(x->whose[i]);
         putchar(')');
     }
     if (d->within_ms) {
@@ -391,6 +406,15 @@ static void json_terms(struct jsonw *w, const struct explained *x, const struct 
     if (d->verdict == VERDICT_HOLD) {
         jsonw_kv(w, "approve_by", d->approve_by);
         jsonw_kv(w, "operators", x->operators);
+        jsonw_kv_array(w, "escalate");
+        for (size_t i = 0; i < x->nsteps; i++) {
+            jsonw_object(w);
+            jsonw_kv_u64(w, "after_ms", x->step[i].after_ms);
+            jsonw_kv(w, "to", x->step[i].to);
+            jsonw_kv(w, "operators", x->whose[i]);
+            jsonw_end_object(w);
+        }
+        jsonw_end_array(w);
         jsonw_kv_u64(w, "within_ms", d->within_ms);
         jsonw_kv_bool(w, "reason_required", d->reason_required);
         jsonw_kv_u64(w, "quorum", d->approval.quorum);

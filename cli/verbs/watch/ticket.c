@@ -95,6 +95,20 @@ static void gate_rows(const struct json *gates)
     }
 }
 
+/* Who is asked as well, and since when or from when on. */
+static void escalation_rows(const struct json *steps)
+{
+    char when[32];
+
+    for (const struct json *s = steps ? steps->child : NULL; s; s = s->next) {
+        uint64_t since = member_u64(s, "since_ms");
+        printf("%-12s", "Or by");
+        print_text(member_text(s, "to"));
+        printf(since ? ", asked as well since %s\n" : ", asked as well from %s on\n",
+               time_text(since ? since : member_u64(s, "due_ms"), when));
+    }
+}
+
 /* Whether what a push changes is known: its page has it. */
 static void diff_row(const struct json *diff)
 {
@@ -143,6 +157,7 @@ static void show_head(const struct json *t)
         row("Because", SPAN("no rule fits it, and the policy is learning"));
     show_client(t);
     row("Approvers", member_text(t, "approve_by"));
+    escalation_rows(json_get(t, SPAN("escalate")));
     row("Agent says", member_text(t, "agent_reason"));
     gate_rows(json_get(t, SPAN("gates")));
     diff_row(json_get(t, SPAN("diff")));

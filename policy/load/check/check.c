@@ -6,6 +6,7 @@
 #include "policy/image/glob.h"
 #include "policy/load/check/captures.h"
 #include "policy/load/check/check.h"
+#include "policy/load/check/check_gate.h"
 #include "policy/load/check/check_source.h"
 #include "policy/load/check/derive.h"
 #include "policy/load/read/names.h"
@@ -156,6 +157,82 @@ static bool says_something(const struct m_match *t)
            t->ws.at || t->json.at || t->form.at || t->multipart.at || t->graphql.at || t->jsonrpc.at || t->mcp.at;
 }
 
+/* It may widen who is asked, and nothing else of what a yes needs. */
+static void check_escalation(struct loader *l, const struct model *m, const struct m_rule *r,
+                             const struct m_escalate *e)
+{
+    static const struct m_approver none = {.at = NULL};
+    int by = r->approve.by.at ? model_approver(m, r->approve.by.text) : -1, to = model_approver(m, e->to.text);
+    const struct m_people *own = &r->approve.people, *of = &(by < 0 ? &none : m->approvers[by])->people;
+    const struct m_people *then = &(to < 0 ? &none : m->approvers[to])->people;
+    const struct number *self = own->self.at ? &own->self : &of->self;
+    if (to < 0) {
+        model_no_such(l, &e->to, "approvers entry", m->approvers, m->napprovers);
+        return;
+    }
+    if (r->approve.within.at && e->after.v >= r->approve.within.v)
+        load_problem(l, e->after.at, "P015", "after: is not before within:, when the request has expired");
+    if (to == by)
+        load_problem(l, e->to.at, "P015",
+                     "\"%.*s\" may approve from the beginning: it stands in by:", SPAN_FMT(e->to.text));
+    bool more = then->quorum.v > 1 && then->quorum.v > own->quorum.v && then->quorum.v > of->quorum.v;
+    if (more || (then->step_up.v && !own->step_up.v && !of->step_up.v) ||
+        (then->self.at && !then->self.v && self->at && self->v))
+        load_problem(l, e->to.at, "P015",
+                     "what a yes needs does not change when it escalates, and \"%.*s\" asks for more of it than the "
+                     "rule does: write its quorum:, step_up: or self_approval: at the rule, too",
+                     SPAN_FMT(e->to.text));
+}
+
+static void check_escalations(struct loader *l, const struct model *m, const struct m_rule *r)
+{
+    const struct m_escalate *v = r->approve.escalate.v;
+    size_t n = r->approve.escalate.n;
+    if (n == 0)
+        return;
+    if (r->approve.by.at == NULL)
+        load_problem(
+            l, r->approve.escalate.at, "P015",
+            "escalate: needs by: in this approve:, without which any operator may approve from the beginning");
+    if (r->approve.within.at == NULL) /* what the gateway has for it is not known here */
+        load_problem(l, r->approve.escalate.at, "P015",
+                     "escalate: needs within: in this approve:, so that no request expires before others are asked");
+    if (n > ESCALATE_OF_RULE)
+        load_problem(l, r->approve.escalate.at, "P017", "more than %d steps", ESCALATE_OF_RULE);
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].after.at == NULL || v[i].to.at == NULL)
+            continue;
+        check_escalation(l, m, r, &v[i]);
+        for (size_t k = 0; k < i; k++)
+            if (v[k].to.at && span_eq(v[k].to.text, v[i].to.text))
+                load_problem(l, v[i].to.at, "P012", "\"%.*s\" is asked in another step already",
+                             SPAN_FMT(v[i].to.text));
+    }
+}
+
+/* Different ones, of all rules. */
+static void check_steps(struct loader *l, const struct model *m)
+{
+    const struct m_escalate *seen[ESCALATE_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < m->nrules; i++) {
+        const struct m_escalate *v = m->rules[i]->approve.escalate.v;
+        for (size_t j = 0; j < m->rules[i]->approve.escalate.n; j++) {
+            size_t k = 0;
+            while (k < n && (seen[k]->after.v != v[j].after.v || !span_eq(seen[k]->to.text, v[j].to.text)))
+                k++;
+            if (k < n)
+                continue;
+            if (n == ESCALATE_MAX) {
+                load_problem(l, v[j].at, "P017",
+                             "the rules have more than %d different steps of escalate:", ESCALATE_MAX);
+                return;
+            }
+            seen[n++] = &v[j];
+        }
+    }
+}
+
 static void check_rule_parts(struct loader *l, const struct model *m, const struct m_rule *r)
 {
     bool deny = r->decide.v == VERDICT_DENY, hold = r->decide.v == VERDICT_HOLD;
@@ -172,6 +249,7 @@ static void check_rule_parts(struct loader *l, const struct model *m, const stru
         model_no_such(l, &r->use, "credential", m->credentials, m->ncredentials);
     if (r->approve.by.at && model_approver(m, r->approve.by.text) < 0)
         model_no_such(l, &r->approve.by, "approvers entry", m->approvers, m->napprovers);
+    check_escalations(l, m, r);
     for (size_t i = 0; i < r->approve.gates.n; i++)
         if (model_gate(m, r->approve.gates.v[i].text) < 0)
             model_no_such(l, &r->approve.gates.v[i], "gate", m->gates, m->ngates);
@@ -418,22 +496,6 @@ static void check_approver(struct loader *l, const struct m_approver *v)
                      (unsigned long long)v->people.quorum.v, v->operators.n);
 }
 
-static void check_gates(struct loader *l, const struct model *m)
-{
-    if (m->ngates > GATES_MAX)
-        load_problem(l, m->gates[GATES_MAX]->at, "P017", "more than %d gates", GATES_MAX);
-    for (size_t i = 0; i < m->ngates; i++) {
-        const struct items *v = &m->gates[i]->program;
-        if (v->n > GATE_WORDS_MAX)
-            load_problem(l, v->at, "P017", "more than %d words", GATE_WORDS_MAX);
-        for (size_t k = 0; k < v->n; k++)
-            if (span_index(v->v[k].text, '\0') < v->v[k].text.n)
-                load_problem(l, v->v[k].at, "P008", "has a NUL in it");
-        if (v->at && (v->n == 0 || !span_starts(v->v[0].text, SPAN("/"))))
-            load_problem(l, v->at, "P008", "begins with the full path of a program: /usr/local/bin/scan");
-    }
-}
-
 static void check_scope(struct loader *l, const struct m_scope *s)
 {
     if (s->sandboxes.at == NULL && s->labels.at == NULL)
@@ -454,7 +516,7 @@ void check_model(struct loader *l, struct model *m)
     bool whole = true;
     for (size_t i = 0; i < m->napprovers; i++)
         check_approver(l, m->approvers[i]);
-    check_gates(l, m);
+    check_steps(l, m);
     for (size_t i = 0; i < m->nupstreams; i++) {
         (void)set_add(l, &regions, m->upstreams[i]->region.text);
         whole &= !m->upstreams[i]->at->broken;
@@ -465,6 +527,7 @@ void check_model(struct loader *l, struct model *m)
     for (size_t i = 0; i < m->ncredentials; i++)
         if (!m->credentials[i]->at->broken)
             check_credential(l, m, m->credentials[i]);
+    check_gates(l, m); /* once what credentials leave to the usual is filled in */
     for (size_t i = 0; i < m->nupstreams; i++)
         if (!m->upstreams[i]->at->broken)
             check_upstream(l, m->upstreams[i]);

@@ -2,6 +2,7 @@
  * policy has thousands of both, so each side is looked up in the other, not walked. */
 #include <stdlib.h>
 
+#include "policy/load/check/check_gate.h"
 #include "policy/load/read/set.h"
 #include "policy/load/check/warn.h"
 
@@ -107,9 +108,15 @@ static void warn_credential(struct loader *l, const struct model *m, struct user
     const struct m_place *p = c->only.v;
     struct users of = users_of(all, c->name.text);
     struct set patterns = {0};
-    if (of.n == 0 && is_beside_another(m, c))
+    size_t gates = 0;
+    for (size_t i = 0; i < m->ngates; i++)
+        if (check_gate_uses(m, m->gates[i], c)) {
+            (void)set_add(l, &patterns, check_gate_place(m->gates[i]).host);
+            gates++;
+        }
+    if (of.n == 0 && gates == 0 && is_beside_another(m, c))
         return;
-    if (of.n == 0) {
+    if (of.n == 0 && gates == 0) {
         load_problem(l, c->at, "P105", "no rule uses the credential \"%.*s\"", SPAN_FMT(c->name.text));
         return;
     }

@@ -252,6 +252,7 @@ static void put_rule(struct emit *w, const struct m_rule *r)
     const struct m_match *except = r->except.v;
     emit_grants(r, &out);
     emit_people(w->m, r, &out);
+    emit_escalate(w, r, &out);
     out.scopes.first = emit_count(w, IMG_SCOPE_REF);
     for (size_t i = 0; i < r->scope.n; i++) {
         uint32_t s = index_or_none(model_scope(w->m, r->scope.v[i].text));

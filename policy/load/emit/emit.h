@@ -34,6 +34,7 @@ struct img_range emit_limits(struct emit *w, const struct m_rule *r); /* IMG_LIM
 void emit_grants(const struct m_rule *r, struct img_rule *out);
 /* How many must agree to what it holds, and who counts. */
 void emit_people(const struct model *m, const struct m_rule *r, struct img_rule *out);
+void emit_escalate(struct emit *w, const struct m_rule *r, struct img_rule *out);
 void emit_gates(struct emit *w);
 /* The keys under which rule i is looked for (policy/decide/rule_votes.c says which there are). */
 void emit_index_rule(struct emit *w, uint32_t i, const struct m_rule *r);

@@ -1,5 +1,6 @@
 /* limits: and over: of a rule: checked, and written. */
 #include "policy/limit.h"
+#include "policy/load/check/check_gate.h"
 #include "policy/load/emit/emit.h"
 #include "policy/load/read/scalar.h"
 
@@ -129,6 +130,30 @@ static bool names_people(const struct m_approver *v)
     return people;
 }
 
+/* Of those whom it escalates to. */
+static bool asks_people(const struct model *m, const struct m_rule *r)
+{
+    const struct m_escalate *v = r->approve.escalate.v;
+    bool people = false;
+    for (size_t i = 0; i < r->approve.escalate.n; i++) {
+        int at = model_approver(m, v[i].to.text);
+        people |= at >= 0 && names_people(m->approvers[at]);
+    }
+    return people;
+}
+
+/* One of those whom it escalates to has an entry that lets nobody approve what is their own. */
+static bool forbids_own(const struct model *m, const struct m_rule *r)
+{
+    const struct m_escalate *v = r->approve.escalate.v;
+    bool forbids = false;
+    for (size_t i = 0; i < r->approve.escalate.n; i++) {
+        int at = model_approver(m, v[i].to.text);
+        forbids |= at >= 0 && m->approvers[at]->people.self.at != NULL && !m->approvers[at]->people.self.v;
+    }
+    return forbids;
+}
+
 /* What the rule says counts beside what its approvers entry says, the stricter of both; whether the owner may, the
  * rule's own word first. Where people are named at all, nobody approves what is their own unless that is said. */
 void emit_people(const struct model *m, const struct m_rule *r, struct img_rule *out)
@@ -147,16 +172,55 @@ void emit_people(const struct model *m, const struct m_rule *r, struct img_rule 
         out->gates |= gate >= 0 && gate < GATES_MAX ? (uint8_t)(1u << gate) : 0;
     }
     const struct number *says = own->self.at ? &own->self : of->self.at ? &of->self : NULL;
-    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up;
+    bool named = (at >= 0 && names_people(m->approvers[at])) || out->quorum > 1 || out->step_up ||
+                 asks_people(m, r) || forbids_own(m, r);
     out->self = says ? (says->v ? SELF_YES : SELF_NO) : named ? SELF_NO : SELF_OF_MACHINE;
+}
+
+/* The number of this step, which several rules may have; ESCALATE_MAX: there is no room for it. */
+static uint32_t step_of(struct emit *w, const struct m_escalate *e)
+{
+    const struct img_escalate *all = (const struct img_escalate *)(const void *)w->table[IMG_ESCALATE].p;
+    struct img_escalate out = {(uint32_t)model_approver(w->m, e->to.text), 0, e->after.v};
+    uint32_t i = 0, n = emit_count(w, IMG_ESCALATE);
+    while (i < n && (all[i].after_ms != out.after_ms || all[i].approver != out.approver))
+        i++;
+    if (i == n && n < ESCALATE_MAX)
+        (void)emit_record(w, IMG_ESCALATE, &out);
+    return i;
+}
+
+void emit_escalate(struct emit *w, const struct m_rule *r, struct img_rule *out)
+{
+    const struct m_escalate *v = r->approve.escalate.v;
+    for (size_t i = 0; i < r->approve.escalate.n && r->decide.v == VERDICT_HOLD; i++) {
+        uint32_t at = step_of(w, &v[i]);
+        if (at < ESCALATE_MAX)
+            out->escalate |= 1u << at;
+    }
 }
 
 void emit_gates(struct emit *w)
 {
     for (size_t i = 0; i < w->m->ngates; i++) {
         const struct m_gate *g = w->m->gates[i];
-        struct img_gate out = {emit_str(w, g->name.text), emit_texts(w, &g->program),
-                               g->timeout.at ? g->timeout.v : GATE_TIMEOUT_USUAL};
+        struct gate_place to = check_gate_place(g);
+        int credential = g->credential.at ? model_credential(w->m, g->credential.text) : -1;
+        struct img_gate out = {.name = emit_str(w, g->name.text),
+                               .program = emit_texts(w, &g->program),
+                               .timeout_ms = g->timeout.at ? g->timeout.v : GATE_TIMEOUT_USUAL,
+                               .kind = g->program.at   ? GATE_PROGRAM
+                                       : g->webhook.at ? GATE_WEBHOOK
+                                                       : GATE_MODEL,
+                               .body = g->program.at || g->body.v, /* a program has no network to take it elsewhere */
+                               .url = emit_str(w, g->webhook.at ? g->webhook.text : g->url.text),
+                               .api = (uint32_t)g->api.v,
+                               .credential = credential < 0 ? IMG_NONE : (uint32_t)credential,
+                               .model = emit_str(w, g->model.text),
+                               .instructions = emit_str(w, g->instructions.text),
+                               .secret = emit_str(w, g->secret.store.text),
+                               .host = emit_str(w, to.host),
+                               .port = to.port};
         (void)emit_record(w, IMG_GATE, &out);
     }
 }

@@ -128,6 +128,7 @@ struct m_rule {
         const struct node *at;
         struct item by;
         struct items gates;
+        struct list escalate; /* m_escalate */
         struct number within, reason, inline_wait;
         struct m_people people;
         struct number diff; /* enum diff_wish */

@@ -30,11 +30,26 @@ struct m_approver {
     } people;
 };
 
+struct m_escalate { /* one entry of escalate: */
+    const struct node *at;
+    struct number after;
+    struct item to;
+};
+#define ESCALATE_AFTER_MOST (30 * UINT64_C(86400000))
+
+/* One of program, webhook and model says what is asked; check_gate.c says what goes with which. */
 struct m_gate {
     const struct node *at;
     struct item name;
     struct items program; /* its full path, and its arguments */
-    struct number timeout;
+    struct item webhook;  /* its address */
+    struct m_kept {
+        const struct node *at;
+        struct item store;
+    } secret;                                         /* that signs what a webhook is sent */
+    struct item model, url, credential, instructions; /* of a model: its name, and where and as whom it is asked */
+    struct number api;                                /* enum gate_api */
+    struct number body, timeout;
 };
 
 #endif

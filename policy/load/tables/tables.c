@@ -260,18 +260,49 @@ static const struct key approver_keys[] = {
     {0}};
 static const struct table approver_table = {"an approvers entry", sizeof(struct m_approver), approver_keys};
 
-static const struct key gate_keys[] = {{.name = "program",
-                                        .type = KEY_TEXTS,
-                                        .at = AT(m_gate, program),
+static const struct key kept_keys[] = {{.name = "store",
+                                        .type = KEY_TEXT,
+                                        .at = AT(m_kept, store),
                                         .flags = KEY_NEEDED,
-                                        .help = "its full path, and its arguments; no shell reads them"},
-                                       {.name = "timeout",
-                                        .type = KEY_TIME,
-                                        .at = AT(m_gate, timeout),
-                                        .lo = 1000,
-                                        .hi = GATE_TIMEOUT_MOST,
-                                        .help = "then it has not agreed; default 10s"},
+                                        .help = "a name given to: countersign secret set"},
                                        {0}};
+static const struct table kept_table = {"a gate's secret:", sizeof(struct m_kept), kept_keys};
+
+static const struct choice gate_apis[] = {{"anthropic", GATE_ANTHROPIC}, {"chat", GATE_CHAT}, {NULL, 0}};
+static const struct key gate_keys[] = {
+    {.name = "program",
+     .type = KEY_TEXTS,
+     .at = AT(m_gate, program),
+     .help = "its full path, and its arguments; no shell reads them"},
+    TEXT(m_gate, webhook, "webhook", "https://HOST[:PORT]/PATH, which is asked"),
+    {.name = "secret",
+     .type = KEY_MAP,
+     .at = AT(m_gate, secret),
+     .table = &kept_table,
+     .help = "of a webhook: whsec_..., which signs what it is sent"},
+    {.name = "body",
+     .type = KEY_BOOL,
+     .at = AT(m_gate, body),
+     .help = "of a webhook or model: is it sent the body? default false"},
+    TEXT(m_gate, model, "model", "the name of a model, which is asked"),
+    {.name = "api",
+     .type = KEY_ONE_OF,
+     .at = AT(m_gate, api),
+     .choices = gate_apis,
+     .help = "of a model: how it is spoken to"},
+    TEXT(m_gate, url, "url", "of a model: https://HOST[:PORT]/PATH"),
+    TEXT(m_gate, credential, "credential", "of a model: the credential it is asked with"),
+    {.name = "instructions",
+     .type = KEY_PROSE,
+     .at = AT(m_gate, instructions),
+     .help = "of a model: what you want it to look at"},
+    {.name = "timeout",
+     .type = KEY_TIME,
+     .at = AT(m_gate, timeout),
+     .lo = 1000,
+     .hi = GATE_TIMEOUT_MOST,
+     .help = "then it has not agreed; default 10s"},
+    {0}};
 static const struct table gate_table = {"a gate", sizeof(struct m_gate), gate_keys};
 
 /* "until TIME". That it is soon is asked when it is loaded; the image is over by itself. */

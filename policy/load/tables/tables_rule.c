@@ -241,6 +241,20 @@ static const struct key grants_keys[] = {{.name = "uses",
                                          {0}};
 static const struct table grants_table = {"grants:", sizeof(struct m_grants), grants_keys};
 static const struct choice diff_choices[] = {{"required", DIFF_REQUIRED}, {"optional", DIFF_OPTIONAL}, {0}};
+static const struct key escalate_keys[] = {{.name = "after",
+                                            .type = KEY_TIME,
+                                            .at = AT(m_escalate, after),
+                                            .lo = 1000,
+                                            .hi = ESCALATE_AFTER_MOST,
+                                            .flags = KEY_NEEDED,
+                                            .help = "when nobody has decided for so long"},
+                                           {.name = "to",
+                                            .type = KEY_TEXT,
+                                            .at = AT(m_escalate, to),
+                                            .flags = KEY_NEEDED,
+                                            .help = "an entry of approvers:, who may approve then as well"},
+                                           {0}};
+static const struct table escalate_table = {"escalate:", sizeof(struct m_escalate), escalate_keys};
 static const struct key approve_keys[] = {TEXT(m_approve, by, "by", "an entry of approvers:"),
                                           {.name = "within",
                                            .type = KEY_TIME,
@@ -267,6 +281,11 @@ static const struct key approve_keys[] = {TEXT(m_approve, by, "by", "an entry of
                                            .type = KEY_TEXTS,
                                            .at = AT(m_approve, gates),
                                            .help = "entries of gates:, each of which may deny it"},
+                                          {.name = "escalate",
+                                           .type = KEY_MAPS,
+                                           .at = AT(m_approve, escalate),
+                                           .table = &escalate_table,
+                                           .help = "who is asked as well when nobody has decided for a while"},
                                           {.name = "diff",
                                            .type = KEY_ONE_OF,
                                            .at = AT(m_approve, diff),

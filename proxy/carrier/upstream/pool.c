@@ -113,7 +113,7 @@ struct conn *pool_take(struct pool *p, const struct pool_key *k, uint64_t max_id
     uint64_t now = loop_now(p->loop);
     for (struct pooled **at = &p->first; *at != NULL; at = &(*at)->next) {
         struct pooled *d = *at;
-        if (!same(d, k) || now - d->since > max_idle || !addr_among(&d->addr, k->upstream->addr, k->upstream->naddr))
+        if (!same(d, k) || now - d->since > max_idle || !addr_among(&d->addr, k->to, k->nto))
             continue;
         struct conn *c = d->conn;
         *addr = d->addr;

@@ -12,6 +12,7 @@ enum { SWEEP_ARENA_MAX = 64 * 1024 };
 
 struct forking {
     struct start start; /* the next */
+    struct record is;
     struct span template;
     uint64_t count, n;
     bool snaps;     /* the snapshot is being made */
@@ -156,6 +157,8 @@ static void found(struct call *x, unsigned status, struct span body)
     box_read(x, j, &b);
     record_of(b.note, &r);
     f->template = r.template;
+    f->is = r;
+    f->start.is = &f->is;
     f->start.alone = r.alone;
     f->start.note = record_text(x, &r);
     f->snaps = true;

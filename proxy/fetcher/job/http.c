@@ -295,11 +295,11 @@ out:
     return rc;
 }
 
-int http_ask_signed(struct http *h, unsigned *status, struct span *body, struct err *e)
+int http_post(struct http *h, struct span text, unsigned *status, struct span *body, struct err *e)
 {
     static const struct span field = SPAN("field.");
     const struct wire_fetch *f = &h->job->ask;
-    struct http_ask ask = {.method = "POST", .body = wire_setting(f, SPAN("body"), 0)};
+    struct http_ask ask = {.method = "POST", .body = text};
     struct dynbuf line[HTTP_ASK_FIELDS];
     size_t n = 0;
     int rc = 0;
@@ -320,6 +320,11 @@ int http_ask_signed(struct http *h, unsigned *status, struct span *body, struct 
     while (n > 0)
         dynbuf_wipe(&line[--n]);
     return rc;
+}
+
+int http_ask_signed(struct http *h, unsigned *status, struct span *body, struct err *e)
+{
+    return http_post(h, wire_setting(&h->job->ask, SPAN("body"), 0), status, body, e);
 }
 
 struct letter {

@@ -34,7 +34,9 @@ int http_ask(struct http *h, const struct http_ask *ask, unsigned *status, struc
  * if it said one. */
 int http_mail(struct http *h, struct span mail, unsigned *status, struct err *e) MUSTCHECK;
 
-/* A POST whose body and fields the keeper made: settings "body" and "field.NAME" (proxy/keeper/sources/signed.h). */
+/* A POST with the fields that the keeper made: settings "field.NAME". */
+int http_post(struct http *h, struct span text, unsigned *status, struct span *body, struct err *e) MUSTCHECK;
+/* The same with the body that the keeper made too: the setting "body" (proxy/keeper/sources/signed.h). */
 int http_ask_signed(struct http *h, unsigned *status, struct span *body, struct err *e) MUSTCHECK;
 
 /* Percent-encode what is not unreserved, behind NAME= and, from the second on, &. */

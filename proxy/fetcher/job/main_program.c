@@ -9,7 +9,7 @@
 #include "proxy/fetcher/job/job.h"
 #include "proxy/fetcher/job/own_net.h"
 #include "proxy/fetcher/job/program.h"
-#include "proxy/fetcher/job/verdict.h"
+#include "proxy/fetcher/job/gates/verdict.h"
 
 enum { JSON_MEMORY = 8 * 1024 * 1024 };
 
@@ -30,20 +30,16 @@ static int read_all(int fd, struct dynbuf *b)
     return n == 0 ? 0 : -1;
 }
 
-/* It says what it thinks of a request: as one byte, and its words. */
+/* It says what it thinks of a request. */
 static void gate(const struct job *j, struct span printed, struct arena *a) __attribute__((noreturn));
 static void gate(const struct job *j, struct span printed, struct arena *a)
 {
     struct err e = {{0}};
-    struct dynbuf b;
     struct span reason;
     enum gate_said said = verdict_read(printed, a, &reason, &e);
     if (said == GATE_FAILED)
         job_failed(j, "%s", e.text);
-    dynbuf_init(&b, 1 + VERDICT_WORDS_MAX);
-    if (dynbuf_add_byte(&b, (uint8_t)said) != 0 || dynbuf_add(&b, reason) != 0)
-        job_failed(j, "there is no memory for what it said");
-    job_done(j, dynbuf_span(&b), 0, SPAN_NONE);
+    verdict_done(j, said, reason);
 }
 
 int main(void)

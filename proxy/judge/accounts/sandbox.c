@@ -57,7 +57,8 @@ static struct sandbox *make(struct judge *j, const struct wire_sandbox *w, struc
         return NULL;
     s->refs = 1;
     arena_init(&s->text, 64 * 1024);
-    int bad = copy(&s->text, w->name, &s->name) | copy(&s->text, w->session, &s->session);
+    int bad = copy(&s->text, w->name, &s->name) | copy(&s->text, w->session, &s->session) |
+              copy(&s->text, w->reach, &s->reach);
     for (s->nlabels = 0; s->nlabels < w->nlabels; s->nlabels++) {
         struct label *l = &s->label[s->nlabels];
         bad |= copy(&s->text, w->label[s->nlabels].key, &l->key);

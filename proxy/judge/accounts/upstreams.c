@@ -185,6 +185,19 @@ struct upstream_ref *upstream_of(struct judge *j, struct image *i, struct accoun
     return u;
 }
 
+enum reach_said upstream_reach(struct image *i, struct span reach, const struct wire_request *r)
+{
+    struct upstream say = {0};
+    struct arena a;
+    if (reach.n == 0)
+        return REACH_YES;
+    arena_init(&a, 256 * 1024);
+    bool known = policy_upstream(i->policy, r->host, r->port, &a, &say);
+    enum reach_said by = reach_by_name(reach, r->host, known ? say.address : SPAN_NONE);
+    arena_free(&a);
+    return by;
+}
+
 bool upstream_is_live(const struct judge *j, const struct upstream_ref *u, int credential)
 {
     uint64_t now = j->ports.now(j->ports.arg);

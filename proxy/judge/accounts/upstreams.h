@@ -5,6 +5,7 @@
 #define PROXY_JUDGE_UPSTREAMS_H
 
 #include "proxy/judge/state.h"
+#include "proxy/reach/reach.h"
 
 enum { UPSTREAM_LIVE = 4, RELEASE_LIVE_MS = 1000 };
 
@@ -39,6 +40,8 @@ void upstreams_forget(struct upstreams *t);
  * NULL: no carrier, or no memory. */
 struct upstream_ref *upstream_of(struct judge *j, struct image *i, struct account *a,
                                  const struct wire_request *r) MUSTCHECK;
+/* May this sandbox's request go there, as far as that can be said before it is dialled? */
+enum reach_said upstream_reach(struct image *i, struct span reach, const struct wire_request *r) MUSTCHECK;
 void upstream_ref_drop(struct upstream_ref *u); /* NULL is fine */
 /* Was this credential (-1: the scrub patterns) released for an allow less than a second ago? */
 bool upstream_is_live(const struct judge *j, const struct upstream_ref *u, int credential);

@@ -14,6 +14,8 @@ static enum refuse_why told(const struct exchange *x, struct span code)
         return REFUSE_POLICY_CHANGED;
     if (x->cancel == CANCEL_LEASE && (x->outcome == OUTCOME_NOT_SENT || !exchange_in_doubt(x)))
         return span_eq(x->cause, SPAN("lease-misplaced")) ? REFUSE_LEASE_MISPLACED : REFUSE_LEASE_ENDED;
+    if (span_eq(code, SPAN("network-denied")))
+        return REFUSE_REACH;
     if (span_eq(code, SPAN("egress-limit")))
         return REFUSE_EGRESS;
     if (span_eq(code, SPAN("store-unavailable")) && x->outcome == OUTCOME_NOT_SENT)

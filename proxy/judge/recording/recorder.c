@@ -133,6 +133,7 @@ static void put_ledger(struct recorder *r, const struct sandbox *s)
         w = (struct wire_sandbox){.name = s->name,
                                   .session = s->session,
                                   .generation = s->generation,
+                                  .reach = s->reach,
                                   .frozen = s->frozen ? SPAN("frozen") : SPAN_NONE,
                                   .nlabels = s->nlabels};
         for (size_t i = 0; i < s->nlabels; i++) {

@@ -43,6 +43,10 @@ static const struct row rows[REFUSE_COUNT] = {
                        "Do not repeat it: tell whoever started this sandbox that its egress is used up, so that they "
                        "start one that may have more.",
                        false, 0},
+    [REFUSE_REACH] =
+        {403, "network-denied", "deny", "This sandbox may not reach that host",
+         "Whoever created this sandbox said what it may reach, and this is none of that. Nothing was sent.",
+         "Do not repeat it: ask whoever created the sandbox for one that may reach it.", false, 0},
     [REFUSE_UNKNOWN_SANDBOX] = {403, "unknown-sandbox", "deny", "This sandbox is not known (any more)",
                                 "The gateway does not know this sandbox, or its session has ended.",
                                 "Ask whoever runs the sandbox to register it again.", false, 0},
@@ -434,7 +438,7 @@ static void egress_past(struct exchange *x, struct refusal *r)
 static void decided(struct exchange *x, struct refusal *r)
 {
     const char *what = x->ticket.state == TICKET_CANCELLED ? "Cancelled" : "Denied";
-    struct span by = span_first(x->ticket.by, 100), words = span_trim(x->ticket.words);
+    struct span by = span_first(x->ticket.by, 100), words = span_trim(wire_ticket_told(&x->ticket));
     struct span until = dialect_time(x->ticket.expires_ms, &x->arena);
     if (by.n == 0 ||
         span_starts(by, SPAN("uid "))) /* a number of this machine tells nobody in a sandbox who it was */

@@ -100,8 +100,8 @@ static void tell(struct exchange *x, const struct said *s, struct span id, struc
     jsonw_kv(w, "detail", r.detail);
     if (r.next.n)
         jsonw_kv(w, "next_steps", r.next);
-    if (s->state.state == TICKET_DENIED && s->state.words.n)
-        jsonw_kv(w, "words", s->state.words);
+    if (s->state.state == TICKET_DENIED && wire_ticket_told(&s->state).n)
+        jsonw_kv(w, "words", wire_ticket_told(&s->state));
     if (when.n)
         jsonw_kv(w, "expires", when);
     if (open)

@@ -38,6 +38,8 @@ enum walk_next step_enforce(struct exchange *x)
     const struct wire_request *r = &x->request;
     if (exchange_is_frozen(x) && (x->judge->config.shadow || d->need_body || d->verdict != VERDICT_DENY))
         return refuse(x, REFUSE_FROZEN);
+    if (upstream_reach(x->now.image, x->sandbox->reach, r) == REACH_NO) /* before anybody is asked to approve it */
+        return refuse(x, REFUSE_REACH);
     if (d->need_body) { /* it is all there is, and still not enough */
         d->verdict = VERDICT_DENY;
         d->need_body = false;

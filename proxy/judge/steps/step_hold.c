@@ -61,6 +61,14 @@ static enum walk_next claim(struct exchange *x)
     return ticket_claim(x) == 0 ? WALK_WAIT : refuse(x, REFUSE_STORE);
 }
 
+/* The answer that was kept. One that another sandbox of the session had is of an address that nobody knows any more:
+ * where the address decides whether this one may reach that place, it is not this one's. */
+static enum walk_next done(struct exchange *x)
+{
+    bool reached = upstream_reach(x->now.image, x->sandbox->reach, &x->request) == REACH_YES;
+    return reached && x->answer.n && ticket_replay(x) == 0 ? WALK_REPLY : refuse(x, REFUSE_EXECUTED);
+}
+
 static enum walk_next by_state(struct exchange *x)
 {
     const struct wire_ticket_state *t = &x->ticket;
@@ -71,7 +79,7 @@ static enum walk_next by_state(struct exchange *x)
     case TICKET_EXPIRED: return refuse(x, REFUSE_TICKET_EXPIRED);
     case TICKET_CANCELLED: return refuse(x, REFUSE_TICKET_CANCELLED);
     case TICKET_EXECUTING: return refuse(x, REFUSE_EXECUTING);
-    case TICKET_DONE: return x->answer.n && ticket_replay(x) == 0 ? WALK_REPLY : refuse(x, REFUSE_EXECUTED);
+    case TICKET_DONE: return done(x);
     case TICKET_FAILED: return refuse(x, REFUSE_NOT_SENT);
     case TICKET_UNKNOWN: return refuse(x, REFUSE_OUTCOME_UNKNOWN);
     case TICKET_NONE: break;

@@ -76,6 +76,8 @@ static int forward(struct exchange *x, struct wire_forward *f)
     wire_copy_request(&f->request, &x->request);
     f->body = x->upload >= UPLOAD_TO_COME ? BODY_STREAM : body_kind(x->body);
     f->metered = egress_is_metered(x);
+    if (upstream_reach(x->now.image, x->sandbox->reach, &x->request) != REACH_YES)
+        f->reach = x->sandbox->reach;
     struct dynbuf *b = post_begin(x->judge, ROLE_CARRIER, 0, M_FORWARD, x->xid);
     wire_put_forward(b, f);
     msg_put_u64(b, f->body == BODY_STREAM ? x->declared : body.n);
@@ -102,6 +104,9 @@ enum walk_next step_release(struct exchange *x)
     memset(&f, 0, offsetof(struct wire_forward, request.field));
     if (lease != REFUSE_COUNT)
         return refuse(x, lease);
+    /* The gateway sends also itself, and what was approved by another policy. */
+    if (upstream_reach(x->now.image, x->sandbox->reach, &x->request) == REACH_NO)
+        return refuse(x, REFUSE_REACH);
     x->upstream = upstream_of(x->judge, x->now.image, x->sandbox->account, &x->request);
     if (x->upstream == NULL)
         return refuse(x, REFUSE_CARRIER);

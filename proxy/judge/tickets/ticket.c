@@ -163,6 +163,31 @@ struct span ticket_answer_id(const struct exchange *x)
     return t.nid && !span_eq(span_of(t.id, t.nid), x->rpc_id) ? x->rpc_id : SPAN_NONE;
 }
 
+/* Whose yes it needs, and what is asked of it first. -1: no digest can be made. */
+static int people_of(const struct policy *p, const struct decision *d, struct wire_ticket *t)
+{
+    struct escalation e[ESCALATE_MAX];
+    struct gate g;
+    size_t n = policy_escalations(p, d, e);
+    t->people = (struct wire_people){.quorum = (uint8_t)d->approval.quorum,
+                                     .self = (uint8_t)d->approval.self,
+                                     .step_up = d->approval.step_up,
+                                     .diff = (uint8_t)d->approval.diff};
+    for (size_t i = 0; i < n && i < WIRE_ESCALATE_MAX; i++) {
+        t->people.escalate.step[i].after_ms = e[i].after_ms;
+        t->people.escalate.step[i].to = e[i].to;
+        t->people.escalate.n = i + 1;
+    }
+    t->gates.n = 0;
+    for (size_t i = 0; i < GATES_MAX && policy_gate(p, i, &g); i++)
+        if (d->approval.gates >> i & 1) {
+            if (identity_of_gate(p, &g, &t->gates.of[t->gates.n]) != 0)
+                return -1;
+            t->gates.name[t->gates.n++] = g.name;
+        }
+    return 0;
+}
+
 int ticket_open(struct exchange *x)
 {
     struct judge *j = x->judge;
@@ -193,16 +218,8 @@ int ticket_open(struct exchange *x)
     shape_of(x->now.image->policy, d, &in, &x->arena, &t.shape);
     later_wire(x, &t.later);
     t.reason_required = d->reason_required;
-    t.people = (struct wire_people){(uint8_t)d->approval.quorum, (uint8_t)d->approval.self, d->approval.step_up,
-                                    (uint8_t)d->approval.diff};
-    t.gates.n = 0;
-    struct gate g;
-    for (size_t i = 0; i < GATES_MAX && policy_gate(x->now.image->policy, i, &g); i++)
-        if (d->approval.gates >> i & 1) {
-            if (identity_of_gate(x->now.image->policy, &g, &t.gates.of[t.gates.n]) != 0)
-                return -1;
-            t.gates.name[t.gates.n++] = g.name;
-        }
+    if (people_of(x->now.image->policy, d, &t) != 0)
+        return -1;
     t.within_ms = d->within_ms ? d->within_ms : j->config.expires_ms;
     struct dynbuf *b = post_begin(j, ROLE_LEDGER, 0, M_TICKET_OPEN, x->xid);
     wire_put_ticket(b, &t);

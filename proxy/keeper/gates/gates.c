@@ -4,6 +4,7 @@
 #include "common/msg.h"
 #include "proxy/fetcher/wire_fetch.h"
 #include "proxy/identity.h"
+#include "proxy/keeper/gates/question.h"
 
 enum { NAME_MOST = 256 };
 
@@ -14,9 +15,16 @@ struct asked {
     struct id ticket;
     size_t nname;
     uint8_t name[NAME_MOST];
+    struct secret *secret; /* that it is asked with */
 };
 static struct asked asked[GATES_ASKED_MOST];
 static uint64_t numbers;
+
+static void forget(struct asked *a)
+{
+    secret_free(&a->secret);
+    a->number = 0;
+}
 
 static void say(struct keeper *k, const struct asked *a, uint8_t said, struct span words)
 {
@@ -30,29 +38,36 @@ static void say(struct keeper *k, const struct asked *a, uint8_t said, struct sp
     (void)chan_commit(k->ledger);
 }
 
-/* NULL: it was asked; else why not. */
-static const char *ask(struct keeper *k, const struct asked *what, const struct gate *g, struct span input)
+/* 0: it was asked. */
+static int ask(struct keeper *k, const struct asked *what, const struct gate *g, const struct gate_shown *shown,
+               bool *never, struct err *e)
 {
-    static struct wire_fetch ask;
+    struct dynbuf b;
+    struct secret *secret = NULL;
     size_t at = 0;
+    int bad = -1;
+    dynbuf_init(&b, CHAN_PAYLOAD_MAX);
     while (at < GATES_ASKED_MOST && asked[at].number != 0)
         at++;
-    if (k->fetcher == NULL || at == GATES_ASKED_MOST)
-        return k->fetcher == NULL ? "the fetcher, which asks it, does not run at the moment"
-                                  : "too many gates are asked at once";
-    ask = (struct wire_fetch){.kind = FETCH_GATE, .timeout_ms = g->timeout_ms, .input = input};
-    for (size_t i = 0; i < g->words && i < FETCH_SETTINGS_MAX; i++)
-        ask.setting[ask.nsettings++] = (struct wire_setting){SPAN("argv"), policy_gate_word(k->policy, g, i)};
     uint64_t number = ++numbers;
-    struct dynbuf *b = chan_begin(k->fetcher, M_FETCH, number | GATE_FETCH);
-    if (b == NULL)
-        return "the fetcher takes no question now";
-    wire_put_fetch(b, &ask);
-    if (chan_commit(k->fetcher) != 0)
-        return "the fetcher takes no question now";
-    asked[at] = *what;
-    asked[at].number = number;
-    return NULL;
+    if (k->fetcher == NULL)
+        err_set(e, "the fetcher, which asks it, does not run at the moment");
+    else if (at == GATES_ASKED_MOST)
+        err_set(e, "too many gates are asked at once");
+    else if (gate_question(k, g, shown, &b, &secret, never, e) == 0)
+        bad = chan_send(k->fetcher, M_FETCH, number | GATE_FETCH, dynbuf_span(&b)) == 0
+                  ? 0
+                  : err_set(e, "the fetcher takes no question now");
+    if (bad == 0) {
+        forget(&asked[at]);
+        asked[at] = *what;
+        asked[at].number = number;
+        asked[at].secret = secret;
+        secret = NULL;
+    }
+    secret_free(&secret);
+    dynbuf_wipe(&b);
+    return bad;
 }
 
 /* The definition is the one that the ticket is held by, whatever else the policy says by now. */
@@ -67,22 +82,28 @@ void keeper_gate(struct keeper *k, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct asked what = {.id = f->id};
+    struct err e = {{0}};
     struct digest of;
     struct gate g;
     msg_get_id(&m, &what.ticket);
     msg_get_digest(&m, &of);
-    struct span name = msg_get_span(&m, NAME_MOST), input = msg_get_span(&m, FETCH_INPUT_MAX);
-    if (msg_end(&m) != 0 || f->id == 0) {
+    struct span name = msg_get_span(&m, NAME_MOST);
+    struct gate_shown shown = {.ticket = &what.ticket, .of = &of};
+    shown.input = msg_get_span(&m, FETCH_INPUT_MAX);
+    shown.body = msg_get_span(&m, GATE_BODY_TEXT_MAX);
+    shown.complete = msg_get_bool(&m);
+    if (msg_end(&m) != 0 || f->id == 0 || shown.input.n == 0) {
         log_error("what a gate is to be asked cannot be read");
         return; /* the ledger has its patience */
     }
     what.nname = name.n;
     if (name.n > 0)
         memcpy(what.name, name.p, name.n);
-    const char *why =
-        is_named(k, name, &of, &g) ? ask(k, &what, &g, input) : "the policy of now has another gate or none";
-    if (why != NULL)
-        say(k, &what, GATE_NOT_ASKED, span_str(why));
+    bool never = false;
+    int bad = is_named(k, name, &of, &g) ? ask(k, &what, &g, &shown, &never, &e)
+                                         : err_set(&e, "the policy of now has another gate or none");
+    if (bad != 0)
+        say(k, &what, never ? GATE_FAILED : GATE_NOT_ASKED, span_str(e.text));
 }
 
 void keeper_gate_fetched(struct keeper *k, struct frame *f)
@@ -98,7 +119,8 @@ void keeper_gate_fetched(struct keeper *k, struct frame *f)
         log_debug("a gate answered, and who asked is not there any more");
         return;
     }
-    asked[at].number = 0;
+    struct asked a = asked[at];
+    asked[at] = (struct asked){.number = 0};
     struct span words = SPAN("what it answered cannot be read");
     if (wire_get_fetched(&m, &got) == 0 && msg_end(&m) == 0) {
         words = got.why;
@@ -109,14 +131,17 @@ void keeper_gate_fetched(struct keeper *k, struct frame *f)
             words = span_from(got.value, 1);
         }
     }
-    say(k, &asked[at], said, words);
+    if (gate_says_secret(words, a.secret))
+        words = SPAN("its words are left out: they hold the secret that it is asked with");
+    say(k, &a, said, words);
+    forget(&a);
 }
 
 void keeper_gates_lost(struct keeper *k)
 {
     for (size_t i = 0; i < GATES_ASKED_MOST; i++) {
         bool was = asked[i].number != 0;
-        asked[i].number = 0;
+        forget(&asked[i]);
         if (was)
             say(k, &asked[i], GATE_FAILED, SPAN("the fetcher, which asks it, has ended"));
     }
@@ -125,5 +150,5 @@ void keeper_gates_lost(struct keeper *k)
 void keeper_gates_forget(void)
 {
     for (size_t i = 0; i < GATES_ASKED_MOST; i++)
-        asked[i].number = 0;
+        forget(&asked[i]);
 }

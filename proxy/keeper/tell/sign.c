@@ -6,9 +6,10 @@
 #include <openssl/hmac.h>
 
 #include "common/id.h"
+#include "proxy/fetcher/wire_fetch.h"
 #include "proxy/keeper/tell/tell.h"
 
-enum { MAC = 32, MESSAGE_MOST = TELL_BODY_MAX + TELL_ID_MAX + 32 };
+enum { MAC = 32, MESSAGE_MOST = FETCH_INPUT_MAX + TELL_ID_MAX + 32 };
 
 static int key_of(struct span secret, uint8_t key[2 * TELL_KEY_MAX], size_t *n, struct err *e)
 {

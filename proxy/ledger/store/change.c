@@ -26,6 +26,8 @@ static void decided_by(struct store *s, const struct row *r, struct jsonw *w)
 {
     static const struct digest none;
     char hex[2 * DIGEST_BYTES + 1];
+    if (r->decision->instead_of.n)
+        jsonw_kv(w, "for", r->decision->instead_of);
     if (r->decision->how.n)
         jsonw_kv(w, "how", r->decision->how);
     if (memcmp(&r->decision->facts, &none, sizeof(none)) != 0) {
@@ -57,6 +59,9 @@ int ticket_decide(struct store *s, struct row *r, enum ticket_state to, struct s
         return -1;
     if (db_changes(&s->db) != 1)
         return db_doom(&s->db, "a ticket changed under the ledger's hands; is there a second writer?");
+    bool counts = r->decision != NULL && r->state == TICKET_PENDING && to != TICKET_CANCELLED;
+    if (counts && tally_add(s, r, to == TICKET_APPROVED) != 0)
+        return -1;
     if (ends(to) && (reserve_free_ticket(s, r->id) != 0 || asker_over(s, r->id) != 0 || later_over(s, r->id) != 0))
         return -1;
     r->state = to;

@@ -81,7 +81,9 @@ enum decided {
     DECIDED_NOT_A_PERSON, /* several must agree, or with passkeys, and only people count */
     DECIDED_TWICE,        /* they have agreed already */
     DECIDED_NO_PASSKEY,
-    DECIDED_GATES, /* a gate has not answered yet */
+    DECIDED_GATES,     /* a gate has not answered yet */
+    DECIDED_NO_DEPUTY, /* they are not the deputy of whom they say */
+    DECIDED_OWN_KEY,   /* it wants a passkey: nobody gives that in another's place */
 };
 /* What an approval is to cover beside its ticket: so many more of the same shape, for so long. uses 0: nothing. */
 struct store_grant {
@@ -91,6 +93,7 @@ struct store_grant {
 struct store_decision {
     enum decide what;
     struct span by, channel, reason;
+    struct span instead_of;     /* a person whose deputy they are; empty: in their own name */
     struct span how;            /* they had signed in; empty: not said */
     struct digest shown, facts; /* of the request, and wire_facts_digest; all zero: not said, and not compared */
     struct span passkey;        /* what one signed for this decision; empty: nothing */
@@ -141,17 +144,6 @@ struct store_token {
 };
 /* *why: it may not be put, in words. What opens a sandbox is put again as it is now; a key is not. */
 int store_token_put(struct store *s, const struct store_token *t, const char **why) MUSTCHECK;
-/* The people who decide (people/schema_10.sql). */
-enum operator_act { OPERATOR_NONE = 0, OPERATOR_ADD, OPERATOR_GROUPS, OPERATOR_PASSWORD, OPERATOR_REMOVE };
-struct store_operator {
-    enum operator_act what;
-    struct span by, name;
-    struct span uid;      /* OPERATOR_ADD: "uid 1000", or empty */
-    struct span groups;   /* OPERATOR_ADD, OPERATOR_GROUPS: in order, a space between */
-    struct span password; /* OPERATOR_PASSWORD: as crypt(3) made it; empty: none any more */
-};
-/* *why: a sentence when it may not be, else NULL. */
-int store_operator_put(struct store *s, const struct store_operator *o, const char **why) MUSTCHECK;
 /* A key, and all that came of it. */
 int store_key_remove(struct store *s, struct span name, const char **why) MUSTCHECK;
 /* No write leaves until it is lifted; nothing happens if it is so already. */
@@ -196,5 +188,6 @@ int store_sandboxes(struct store *s, void (*each)(void *arg, const struct wire_s
 
 #include "proxy/ledger/store/askers/ops_later.h"
 #include "proxy/ledger/store/people/ops_looking.h"
+#include "proxy/ledger/store/people/ops_people.h"
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "proxy/ledger/store/gates/gates.h"
 #include "proxy/ledger/store/tell/tell.h"
+#include "proxy/ledger/store/people/people.h"
 #include "proxy/ledger/store/grants/grants.h"
 
 struct open_effect {
@@ -129,7 +130,10 @@ static int expire_all(struct store *s)
 static int new_kernel(struct store *s)
 {
     sqlite3_stmt *q;
-    if (s->now.seq && s->wall + 1000 < s->last_ms && expire_all(s) != 0)
+    if (s->now.seq && s->wall + 1000 < s->last_ms &&
+        (expire_all(s) != 0 || deputies_end_all(s, "the clock is behind the last record") != 0))
+        return -1;
+    if (escalate_new_boot(s) != 0 || deputies_new_boot(s) != 0)
         return -1;
     if (grants_end_all(s, "the machine was started again") != 0)
         return -1;

@@ -62,6 +62,7 @@ static int read_row(struct store *s, sqlite3_stmt *q, struct wire_sandbox *b)
         .frozen = store_copy(s, db_col(q, 8)),
         .egress = {db_col_int(q, 9), db_col_int(q, 10)},
         .egress_epoch = db_col_int(q, 11),
+        .reach = store_copy(s, db_col(q, 12)),
     };
     if (b->has_token && !read_tokens(db_col(q, 6), b))
         return db_doom(&s->db, "a sandbox in the store is damaged");
@@ -278,6 +279,7 @@ int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char 
     db_int(q, 9, b->egress[EGRESS_REQUESTS]);
     db_int(q, 10, b->egress[EGRESS_BYTES]);
     db_int(q, 11, b->egress_epoch != 0);
+    db_text(q, 12, b->reach);
     if (db_run(&s->db, q) != 0 ||
         leases_end_sandbox(s, b->name, "its sandbox began anew: another generation of it has leases of its own") !=
             0 ||

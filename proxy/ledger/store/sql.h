@@ -98,15 +98,15 @@
     X(RESERVED_OLD, "DELETE FROM reserved WHERE rowid IN" \
         " (SELECT rowid FROM reserved WHERE at_ms>0 AND at_ms<=?1 LIMIT 4096)") \
     X(SANDBOX_ALL, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen," \
-        "egress_requests,egress_bytes,egress_epoch FROM sandbox ORDER BY name") \
+        "egress_requests,egress_bytes,egress_epoch,reach FROM sandbox ORDER BY name") \
     X(SANDBOX_GET, "SELECT name,session,owner,tenant,kind,generation,token_hash,labels_json,frozen," \
-        "egress_requests,egress_bytes,egress_epoch FROM sandbox WHERE name=?1") \
+        "egress_requests,egress_bytes,egress_epoch,reach FROM sandbox WHERE name=?1") \
     X(SANDBOX_TOKEN, "SELECT 1 FROM sandbox WHERE instr(token_hash,?1)>0 AND name<>?2") \
     X(SANDBOX_COUNT, "SELECT count(*) FROM sandbox") \
     X(SANDBOX_PUT, "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms," \
-        "changed_ms,egress_requests,egress_bytes,egress_epoch) VALUES(?1,?2,?3,?4,?5,1,?6,?7,?8,?8,?9,?10,1) ON CONFLICT(name) DO UPDATE SET session=?2,owner=?3,tenant=?4," \
+        "changed_ms,egress_requests,egress_bytes,egress_epoch,reach) VALUES(?1,?2,?3,?4,?5,1,?6,?7,?8,?8,?9,?10,1,?12) ON CONFLICT(name) DO UPDATE SET session=?2,owner=?3,tenant=?4," \
         "kind=?5,generation=generation+(kind<>'ended'),token_hash=?6,labels_json=?7,changed_ms=?8," \
-        "egress_requests=?9,egress_bytes=?10,egress_epoch=iif(?11,egress_epoch,generation+(kind<>'ended'))") \
+        "egress_requests=?9,egress_bytes=?10,egress_epoch=iif(?11,egress_epoch,generation+(kind<>'ended')),reach=iif(?11,reach,?12)") \
     X(SANDBOX_END, "UPDATE sandbox SET kind='ended',generation=generation+1,changed_ms=?2 WHERE name=?1") \
     X(SANDBOX_NEXT, "SELECT name,generation FROM sandbox WHERE kind='started' AND name>?1 ORDER BY name LIMIT 1") \
     X(SANDBOX_TOKENS, "UPDATE sandbox SET token_hash=?2,changed_ms=?3 WHERE name=?1") \

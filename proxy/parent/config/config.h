@@ -102,7 +102,7 @@ struct config_pool {
 struct config_notify {
     char name[CONFIG_NAME], url[TELL_URL_MAX], secret[129], ca[CONFIG_PATH];
     enum tell_kind kind;
-    uint32_t events;
+    uint32_t events, budget; /* budget 0: none */
     uint64_t give_up_ms;
     char tenant[TELL_TENANTS_MAX][CONFIG_NAME], cidr[8][64];
     char from[TELL_ADDRESS_MAX + 1], user[TELL_ADDRESS_MAX + 1], to[TELL_TO_MAX][TELL_ADDRESS_MAX + 1];

@@ -20,14 +20,15 @@ struct row_notify {
     const struct node *at;
     struct item name, webhook, slack, secret, ca;
     struct row_mail mail;
-    struct number events, give_up;
+    struct number events, give_up, budget;
     struct items tenants, allow_private;
 };
 
-static const struct choice events[] = {
-    {"waiting", TELL_WAITING},     {"decided", TELL_DECIDED},   {"expired", TELL_EXPIRED},
-    {"cancelled", TELL_CANCELLED}, {"executed", TELL_EXECUTED}, {"failed", TELL_FAILED},
-    {"unknown", TELL_UNKNOWN},     {"frozen", TELL_FROZEN},     {NULL, 0}};
+static const struct choice events[] = {{"waiting", TELL_WAITING},     {"decided", TELL_DECIDED},
+                                       {"expired", TELL_EXPIRED},     {"cancelled", TELL_CANCELLED},
+                                       {"executed", TELL_EXECUTED},   {"failed", TELL_FAILED},
+                                       {"unknown", TELL_UNKNOWN},     {"frozen", TELL_FROZEN},
+                                       {"escalated", TELL_ESCALATED}, {NULL, 0}};
 enum { STARTTLS_REQUIRED = 0, STARTTLS_OFFERED };
 static const struct choice starttls[] = {{"required", STARTTLS_REQUIRED}, {"offered", STARTTLS_OFFERED}, {NULL, 0}};
 static const struct key mail_keys[] = {
@@ -52,6 +53,8 @@ static const struct key notify_keys[] = {
     {"tenants", KEY_TEXTS, AT(row_notify, tenants), 0, .help = "of whose sandboxes; else of all"},
     {"give_up", KEY_TIME, AT(row_notify, give_up), 0, .lo = 5000, .hi = UINT64_C(7) * 86400 * 1000,
      .help = "how long it is tried; else 24h"},
+    {"budget", KEY_COUNT, AT(row_notify, budget), 0, .lo = 1, .hi = 1000,
+     .help = "of so many waiting requests one by one in an hour; of more in one message"},
     {"ca", KEY_TEXT, AT(row_notify, ca), 0, .help = "PEM file of the CA of its server, instead of roots"},
     {"allow_private", KEY_TEXTS, AT(row_notify, allow_private), 0,
      .help = "ranges that its server may be in although they are private"},
@@ -153,6 +156,7 @@ static void take_row(struct loader *l, const struct row_notify *r, const char *f
     take_ranges(l, &r->allow_private, n);
     n->events = r->events.at != NULL ? (uint32_t)r->events.v : TELL_WAITING;
     n->give_up_ms = r->give_up.at != NULL ? r->give_up.v : GIVE_UP_MS;
+    n->budget = (uint32_t)r->budget.v;
     if (r->tenants.n > TELL_TENANTS_MAX)
         load_problem(l, r->tenants.at, "C027", "at most %d tenants", TELL_TENANTS_MAX);
     for (size_t i = 0; i < r->tenants.n && i < TELL_TENANTS_MAX; i++) {

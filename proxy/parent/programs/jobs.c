@@ -19,7 +19,8 @@ static const struct {
                          [JOB_HTTP] = {"fetch-http", ROLE_FETCHER, JOBS_MAX - VIEWS_MAX},
                          [JOB_VIEW] = {"view-picture", ROLE_DESK, VIEWS_MAX},
                          [JOB_GATE] = {"fetch-program", ROLE_FETCHER, JOBS_MAX - VIEWS_MAX},
-                         [JOB_TELL] = {"fetch-http", ROLE_FETCHER, JOBS_MAX - VIEWS_MAX}};
+                         [JOB_TELL] = {"fetch-http", ROLE_FETCHER, JOBS_MAX - VIEWS_MAX},
+                         [JOB_ASK] = {"fetch-http", ROLE_FETCHER, JOBS_MAX - VIEWS_MAX}};
 
 static int start_job(struct parent *p, unsigned kind, int fd)
 {

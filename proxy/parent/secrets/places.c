@@ -22,6 +22,7 @@ void parent_put_targets(const struct config *c, struct dynbuf *out)
                                      .kind = n->kind,
                                      .events = n->events,
                                      .give_up_ms = n->give_up_ms,
+                                     .budget = n->budget,
                                      .ntenants = n->ntenants};
         digest_notify(n, &t.of);
         for (size_t k = 0; k < n->ntenants; k++)

@@ -4,10 +4,24 @@ import hashlib
 import hmac
 import http.server
 import json
+import secrets
 import socket
 import ssl
 import threading
 import time
+
+
+def key_of(lab):
+    """A key, and the secret that it is written as."""
+    key = secrets.token_bytes(32)
+    text = "whsec_" + base64.b64encode(key).decode()
+    lab.canary(text)
+    lab.canary(base64.b64encode(key).decode())
+    return key, text
+
+
+def hook(port, name="ops", more="", path="/hook"):
+    return f'name: {name}, webhook: "http://127.0.0.1:{port}{path}", secret: {name}-key{more}'
 
 
 class Hook:

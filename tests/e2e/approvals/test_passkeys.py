@@ -117,7 +117,7 @@ def a_desk_that_says_yes_by_itself_gets_no_credential(lab):
     gw.stop()
     with sqlite3.connect(gw.state / "store/ledger.db") as db:
         blob = b"".join(len(p).to_bytes(4, "big") + p for p in map(unb64, other))
-        db.execute("INSERT INTO vote VALUES (?,'alice','approved','page','passkey','',zeroblob(32),?,1)", (ticket, blob))
+        db.execute("INSERT INTO vote VALUES (?,'alice','approved','page','passkey','',zeroblob(32),?,1,'')", (ticket, blob))
         db.execute("UPDATE ticket SET state='approved', decided_by='alice', decided_channel='page' WHERE id=?", (ticket,))
     gw.up()
     again, env = command(gw, up, "/1", "--data-binary", "a=1")

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Being told outside the page: signed webhooks, Slack's form and mail, retried until they are told or given up, and charged to
 who floods; nothing of it decides, and none has more in it than facts. Covers E35."""
-import base64
 import email
 import re
 import secrets
@@ -10,7 +9,7 @@ import sys
 from pathlib import Path
 
 from room import command, setup, start
-from sinks import Hook, Mail
+from sinks import Hook, Mail, hook, key_of
 from gateway import Page
 from harness import main, test
 
@@ -21,24 +20,11 @@ LATER = r"ledger: notify \S+: \S+ was not told, and is tried again: "
 GIVEN_UP = r"ledger: notify \S+ was not told of \S+ \S*, and will not be: "
 
 
-def key_of(lab):
-    """A key, and the secret that it is written as."""
-    key = secrets.token_bytes(32)
-    text = "whsec_" + base64.b64encode(key).decode()
-    lab.canary(text)
-    lab.canary(base64.b64encode(key).decode())
-    return key, text
-
-
 def told(lab, targets, stored=(), **more):
     up, gw = setup(lab, config="notify:\n" + "".join(f"  - {{ {t} }}\n" for t in targets), **more)
     for name, value in dict(stored).items():
         gw.cli("secret", "set", name, stdin=value.encode(), rc=0)
     return up, gw
-
-
-def hook(port, name="ops", more="", path="/hook"):
-    return f'name: {name}, webhook: "http://127.0.0.1:{port}{path}", secret: {name}-key{more}'
 
 
 ALL = ", events: [waiting, decided, expired, cancelled, executed, failed, unknown, frozen]"

@@ -20,8 +20,9 @@ servers:
   files:
     command: [node, {PACKAGES}/server-filesystem/dist/index.js, /workspace]
     read: [read_text_file, list_directory, write_file]
-  all: {{ command: [node, {PACKAGES}/server-everything/dist/index.js, stdio], timeout: 20s }}
-  new: {{ command: [node, /mnt/mcp/new.mjs] }}
+    start: 5m
+  all: {{ command: [node, {PACKAGES}/server-everything/dist/index.js, stdio], timeout: 20s, start: 5m }}
+  new: {{ command: [node, /mnt/mcp/new.mjs], start: 5m }}
   none: {{ command: [/bin/sh, -c, "echo no such thing >&2; exit 3"] }}
 """
 # A server of the newer era: it has no session, and gets what it wants in another round. A word of it is no message.

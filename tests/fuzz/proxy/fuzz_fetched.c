@@ -2,8 +2,10 @@
  * taken stands in the answer's text or is what its escapes mean: never longer than the answer; what is refused says
  * why, in words; a message that is read, written again, is the same. */
 #include "common/arena.h"
+#include "proxy/fetcher/job/gates/model.h"
 #include "proxy/fetcher/job/program.h"
 #include "proxy/fetcher/job/sources.h"
+#include "proxy/fetcher/job/gates/verdict.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool reached;
@@ -11,6 +13,26 @@ static bool reached;
 bool fuzz_reached(void)
 {
     return reached;
+}
+
+/* Of a gate: a verdict, or why it is none; its words are short and on one line. */
+static void verdict(uint8_t which, struct span text)
+{
+    static const struct wire_fetch model[] = {
+        {.nsettings = 2, .setting = {{SPAN("api"), SPAN("anthropic")}, {SPAN("model"), SPAN("m")}}},
+        {.nsettings = 2, .setting = {{SPAN("api"), SPAN("chat")}, {SPAN("model"), SPAN("m")}}}};
+    struct err e = {{0}};
+    struct span reason;
+    struct arena a;
+    arena_init(&a, 8 * 1024 * 1024);
+    enum gate_said said =
+        which == 0 ? verdict_read(text, &a, &reason, &e) : model_answer(&model[which - 1], text, &a, &reason, &e);
+    MUST_HOLD((said == GATE_FAILED) == (e.text[0] != '\0'));
+    MUST_HOLD(said == GATE_FAILED || reason.n <= VERDICT_WORDS_MAX);
+    for (size_t i = 0; said != GATE_FAILED && i < reason.n; i++)
+        MUST_HOLD(reason.p[i] >= 0x20 && reason.p[i] != 0x7f);
+    reached |= said != GATE_FAILED;
+    arena_free(&a);
 }
 
 static void answer(uint8_t which, struct span text)
@@ -74,9 +96,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (n == 0)
         return 0;
     uint8_t *copy = fuzz_copy(span_of(data + 1, n - 1));
-    uint8_t which = data[0] % 9;
+    uint8_t which = data[0] % 12;
     if (which == 3 || which == 4)
         message(which == 3, span_of(copy, n - 1));
+    else if (which >= 9)
+        verdict((uint8_t)(which - 9), span_of(copy, n - 1));
     else
         answer(which, span_of(copy, n - 1));
     free(copy);

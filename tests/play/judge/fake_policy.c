@@ -270,6 +270,11 @@ static const char *template_of(const struct policy *p)
                                    : NULL;
 }
 
+size_t policy_escalations(const struct policy *p, const struct decision *d, struct escalation out[ESCALATE_MAX])
+{
+    return 0;
+}
+
 bool policy_gate(const struct policy *p, size_t i, struct gate *out)
 {
     return false;

@@ -226,9 +226,38 @@ static void requests_with_leases_are_played_again(void **state)
     dynbuf_free(&file);
 }
 
+/* What its creator said that it may reach, it may reach in a recording too, and no more. */
+static void a_narrowing_is_recorded(void **state)
+{
+    static const struct wire_sandbox s = {
+        .name = SPAN("sb"), .session = SPAN("ses"), .generation = 3, .reach = SPAN("+n other.example\n")};
+    static struct play p;
+    static char said[8192];
+    struct replay_result r;
+    struct err e = {{0}};
+    (void)state;
+    dynbuf_init(&file, 1 << 20);
+    play_all(&p, "allow read GET / rule=reads\n");
+    struct dynbuf *b = from(&p);
+    wire_put_sandbox(b, &s);
+    msg_put_u8(b, false);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+    recorder = (struct recorder){.judge = p.j, .sink = sink};
+    p.recorder = &recorder;
+    recorder_set(&recorder, XID(0), XID(1000));
+    give_request(&p, XID(1), GET("/x"));
+    expect_reply(&p, XID(1), 403, "network-denied");
+    expect_audit(&p, XID(1), "allow", "network-denied");
+    play_close(&p);
+    if (play_again(XID(1), &r, said, sizeof(said), &e) != 0 || r.differs != 0 || r.said == 0)
+        fail_msg("%s%s", e.text, said);
+    dynbuf_free(&file);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_recorded_is_said_again),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_narrowing_is_recorded),
+                                       cmocka_unit_test(what_is_recorded_is_said_again),
                                        cmocka_unit_test(another_policy_says_something_else),
                                        cmocka_unit_test(a_message_with_another_byte_is_shown),
                                        cmocka_unit_test(a_broken_file_is_refused),

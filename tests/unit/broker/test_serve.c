@@ -262,6 +262,35 @@ static void a_misspelt_member_is_named_and_nothing_is_begun(void **state)
     leaves(a);
 }
 
+/* --- recordings --------------------------------------------------------------------------------------- */
+
+static void recording(struct door *at, const char *key, const struct id *turn, const char *query, const char *wants)
+{
+    char id[ID_TEXT + 1], what[96];
+    struct asker *a = knocks(at);
+    id_text(turn, id);
+    snprintf(what, sizeof(what), "GET /turns/%s/recording%s", id, query);
+    asks(a, key, what, "");
+    until(a, wants);
+    leaves(a);
+}
+
+/* Whose a recording is, a key says, and no word in what is asked; the operator says it so. */
+static void a_recording_is_its_tenants(void **state)
+{
+    struct bstore_chatted t = fix_chat("acme", NULL);
+    recording(&door, "csb_acme", &t.turn, "", "HTTP/1.1 409 ");
+    struct claim c = fix_claim(1);
+    fix_ok(bstore_record(fix, &c, SPAN("{\"heard\":\"line\"}\n")));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    recording(&door, "csb_acme", &t.turn, "", "\"end\":\"completed\"");
+    recording(&door, "csb_acme", &t.turn, "?tenant=other", "{\"heard\":\"line\"}\n");
+    recording(&door, "csb_other", &t.turn, "", "HTTP/1.1 404 ");
+    recording(&door, "csb_other", &t.turn, "?tenant=acme", "HTTP/1.1 404 ");
+    recording(&own_door, "", &t.turn, "", "HTTP/1.1 404 ");
+    recording(&own_door, "", &t.turn, "?tenant=acme", "{\"heard\":\"line\"}\n");
+}
+
 /* --- streams ------------------------------------------------------------------------------------------ */
 
 /* So many events of the turn of this claim, each of so many bytes. */
@@ -460,6 +489,7 @@ static void a_crowd_keeps_no_neighbour_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {T(a_misspelt_member_is_named_and_nothing_is_begun),
+                                       T(a_recording_is_its_tenants),
                                        T(a_stream_has_no_gap_where_it_takes_over),
                                        T(a_stream_opened_does_not_put_off_what_others_wait_for),
                                        T(a_stream_ends_with_its_key),

@@ -181,6 +181,126 @@ static void what_somebody_else_writes_is_hinted_at(void **state)
     bstore_close(&mine);
 }
 
+/* --- recordings ----------------------------------------------------------------------------- */
+
+static struct bstore_recorded recorded_of(const char *tenant, const struct id *turn)
+{
+    struct bstore_recorded r;
+    arena_free(&fix_arena);
+    fix_ok(bstore_recorded(fix, span_str(tenant), turn, &fix_arena, &r));
+    return r;
+}
+
+static void what_a_turn_heard_is_its_tenants_and_goes_with_its_steps(void **state)
+{
+    struct bstore_chatted t = fix_chat("acme", NULL);
+    struct bstore_recorded r;
+    struct bstore_turns all;
+    struct claim c = fix_claim(1), stale = c;
+    fix_ok(bstore_record(fix, &c, SPAN("one\n")));
+    fix_plan(&c, 1, CALL_READ);
+    const struct bstore_settle s = {.record = SPAN("two\n")};
+    assert_int_equal(bstore_settle(fix, &c, 1, &s), BS_CONFLICT); /* its call is open, and nothing is kept */
+    fix_ok(fix_call(&c, 1, "done"));
+    fix_ok(bstore_settle(fix, &c, 1, &s));
+    stale.epoch--;
+    assert_int_equal(bstore_record(fix, &stale, SPAN("of a worker before\n")), BS_FENCED);
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    r = recorded_of("acme", &t.turn);
+    assert_int_equal(r.n, 2);
+    assert_true(span_eq(r.part[0], SPAN("one\n")) && span_eq(r.part[1], SPAN("two\n")) && !r.cut);
+    assert_true(r.end == END_COMPLETED && r.used.steps == 1 && r.used.tokens == 10 && r.budget.steps > 0);
+    assert_int_equal(bstore_recorded(fix, SPAN("other"), &t.turn, &fix_arena, &r), BS_NONE);
+    struct bstore_chatted later = fix_chat("acme", &t.conversation);
+    fix_ok(bstore_turns(fix, SPAN("acme"), &t.conversation, 0, &fix_arena, &all));
+    assert_int_equal(all.n, 2);
+    assert_true(id_eq(&all.row[0].id, &t.turn) && all.row[0].recorded && all.row[0].end == END_COMPLETED);
+    assert_true(id_eq(&all.row[1].id, &later.turn) && !all.row[1].recorded && all.row[1].end == END_NONE);
+    fix_ok(bstore_turns(fix, SPAN("acme"), &t.conversation, all.row[0].nth, &fix_arena, &all));
+    assert_int_equal(all.n, 1);
+    assert_int_equal(bstore_turns(fix, SPAN("other"), &t.conversation, 0, &fix_arena, &all), BS_NONE);
+}
+
+static void a_turn_is_asked_once_more_with_what_its_calls_gave(void **state)
+{
+    const struct bstore_call call = {SPAN("shell"), SPAN("{\"command\":\"make\"}"), CALL_READ},
+                             other = {SPAN("shell"), SPAN("{}"), CALL_READ};
+    struct bstore_chatted t = fix_chat("acme", NULL), again;
+    struct bstore_replayed r;
+    struct bstore_messages m;
+    struct claim c = fix_claim(1);
+    assert_int_equal(bstore_replay(fix, SPAN("acme"), &t.turn, &again), BS_CONFLICT); /* it has not ended */
+    fix_plan(&c, 1, CALL_READ);
+    fix_ok(fix_call(&c, 1, "made"));
+    fix_ok(fix_settle(&c, 1, ""));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    t = fix_chat("acme", &t.conversation);
+    c = fix_claim(1);
+    assert_false(fix_load(&c).replays);
+    fix_plan(&c, 1, CALL_READ);
+    fix_ok(fix_call(&c, 1, "made again"));
+    fix_ok(fix_settle(&c, 1, ""));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    assert_int_equal(bstore_replay(fix, SPAN("other"), &t.turn, &again), BS_NONE);
+    fix_ok(bstore_replay(fix, SPAN("acme"), &t.turn, &again));
+    assert_false(id_eq(&again.conversation, &t.conversation));
+    fix_ok(bstore_messages(fix, SPAN("acme"), &again.conversation, 0, &fix_arena, &m));
+    assert_int_equal(m.n, 3); /* what stood before its own, and none of what came of it */
+    c = fix_claim(1);
+    assert_true(id_eq(&c.turn, &again.turn) && fix_load(&c).replays);
+    fix_plan(&c, 1, CALL_READ);
+    fix_ok(bstore_replayed(fix, &c, 1, 0, &call, &fix_arena, &r));
+    assert_true(r.end == CALL_DONE && span_eq(r.result, SPAN("made again")));
+    fix_ok(bstore_replayed(fix, &c, 1, 0, &other, &fix_arena, &r)); /* it was not called so then */
+    assert_int_equal(r.end, CALL_OPEN);
+    fix_ok(bstore_replayed(fix, &c, 2, 0, &call, &fix_arena, &r)); /* nor twice */
+    assert_int_equal(r.end, CALL_OPEN);
+    fix_ok(fix_call(&c, 1, "made again"));
+    fix_ok(fix_settle(&c, 1, ""));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    assert_int_equal(bstore_replay(fix, SPAN("acme"), &again.turn, &t), BS_CONFLICT); /* of a replay there is none */
+}
+
+static struct id record_much(const char *tenant, size_t bytes)
+{
+    static char big[BSTORE_PART_MAX];
+    struct bstore_chatted t = fix_chat(tenant, NULL);
+    struct claim c = fix_claim(1);
+    memset(big, 'x', sizeof(big));
+    for (size_t n = 0; n < bytes; n += sizeof(big))
+        fix_ok(bstore_record(fix, &c, span_of(big, sizeof(big))));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    return t.turn;
+}
+
+static void a_recording_over_its_bound_says_so_and_its_turn_goes_on(void **state)
+{
+    struct id whole = record_much("acme", BSTORE_RECORD_MAX), cut = record_much("acme", BSTORE_RECORD_MAX + 1);
+    struct bstore_recorded r = recorded_of("acme", &whole);
+    assert_true(r.n == BSTORE_RECORD_MAX / BSTORE_PART_MAX && !r.cut);
+    r = recorded_of("acme", &cut);
+    assert_true(r.n == BSTORE_RECORD_MAX / BSTORE_PART_MAX && r.cut);
+    static char large[BSTORE_PART_MAX + 1];
+    struct bstore_chatted t = fix_chat("acme", NULL);
+    struct claim c = fix_claim(1);
+    fix_ok(bstore_record(fix, &c, span_of(large, sizeof(large))));
+    fix_ok(bstore_record(fix, &c, SPAN("after it\n"))); /* behind a gap nothing is of worth */
+    r = recorded_of("acme", &t.turn);
+    assert_true(r.n == 0 && r.cut);
+}
+
+static void a_tenants_recordings_cost_its_own_oldest_alone(void **state)
+{
+    struct id neighbour = record_much("other", BSTORE_PART_MAX), first = record_much("acme", BSTORE_RECORD_MAX),
+              second = record_much("acme", BSTORE_RECORD_MAX), last = first;
+    for (unsigned i = 2; i <= BSTORE_RECORDED_EACH / BSTORE_RECORD_MAX; i++)
+        last = record_much("acme", BSTORE_RECORD_MAX);
+    assert_int_equal(recorded_of("acme", &first).n, 0);
+    assert_int_equal(recorded_of("acme", &second).n, BSTORE_RECORD_MAX / BSTORE_PART_MAX);
+    assert_int_equal(recorded_of("acme", &last).n, BSTORE_RECORD_MAX / BSTORE_PART_MAX);
+    assert_int_equal(recorded_of("other", &neighbour).n, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +315,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_tenant_that_has_its_share_waits_and_its_neighbour_does_not, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(what_somebody_else_writes_is_hinted_at, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(what_a_turn_heard_is_its_tenants_and_goes_with_its_steps, fix_setup,
+                                        fix_teardown),
+        cmocka_unit_test_setup_teardown(a_turn_is_asked_once_more_with_what_its_calls_gave, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(a_recording_over_its_bound_says_so_and_its_turn_goes_on, fix_setup,
+                                        fix_teardown),
+        cmocka_unit_test_setup_teardown(a_tenants_recordings_cost_its_own_oldest_alone, fix_setup, fix_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -268,6 +268,7 @@ void world_forward(struct world *w, uint64_t xid, struct request r)
                              .slot_at = r.slot_at,
                              .body = r.body,
                              .metered = r.metered,
+                             .reach = r.reach,
                              .swaps = r.swaps,
                              .answer_id = r.answer_id};
     f.request = (struct wire_request){.scheme = SPAN("http"),

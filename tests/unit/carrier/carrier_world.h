@@ -81,7 +81,7 @@ struct request {
     enum wire_release release;
     enum wire_body body;
     struct span data; /* inline */
-    struct span swaps, answer_id;
+    struct span swaps, answer_id, reach;
     uint64_t size;
     int fd;
 };

@@ -30,7 +30,7 @@ static struct upstream *upstream_new(void)
 /* The other end is not needed: nobody reads. */
 static void wait_in(struct pool *p, uint64_t front, struct upstream *u)
 {
-    struct pool_key k = {front, u, u->addr[0], SPAN_NONE};
+    struct pool_key k = {front, u, u->addr[0], SPAN_NONE, NULL, 0};
     struct conn *c = conn_new(p->loop, socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0), 4096, ignore, NULL);
     assert_non_null(c);
     pool_put(p, &k, u, &c);
@@ -39,7 +39,7 @@ static void wait_in(struct pool *p, uint64_t front, struct upstream *u)
 
 static bool has(struct pool *p, uint64_t front, struct upstream *u)
 {
-    struct pool_key k = {front, u, u->addr[0], SPAN_NONE};
+    struct pool_key k = {front, u, u->addr[0], SPAN_NONE, u->addr, u->naddr};
     struct addr at;
     struct conn *c = pool_take(p, &k, 1000000, &at);
     bool found = c != NULL;
@@ -90,13 +90,32 @@ static void of_too_many_the_oldest_goes(void **state)
     pool_init(&p, l);
     for (size_t i = 0; i < POOL_EACH; i++)
         wait_in(&p, 1, u);
-    struct pool_key k = {1, u, u->addr[0], SPAN_NONE};
+    struct pool_key k = {1, u, u->addr[0], SPAN_NONE, u->addr, u->naddr};
     struct conn *last = conn_new(l, socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0), 4096, ignore, NULL), *c = last;
     pool_put(&p, &k, u, &c);
     assert_int_equal(p.n, POOL_EACH);
     c = pool_take(&p, &k, 1000, &at);
     assert_ptr_equal(c, last);
     conn_free(&c);
+    pool_clear(&p);
+    upstream_unref(&u);
+    loop_free(&l);
+}
+
+/* One that leads where this request may not go stays for those that may. */
+static void only_where_it_may_lead(void **state)
+{
+    struct upstream *u = upstream_new();
+    struct loop *l = loop_new();
+    struct pool p;
+    struct addr at;
+    const struct addr other = {4, {127, 0, 0, 2}};
+    pool_init(&p, l);
+    u->addr[u->naddr++] = other;
+    wait_in(&p, 1, u);
+    struct pool_key k = {1, u, {0}, SPAN_NONE, &other, 1};
+    assert_null(pool_take(&p, &k, 1000000, &at));
+    assert_true(has(&p, 1, u));
     pool_clear(&p);
     upstream_unref(&u);
     loop_free(&l);
@@ -122,7 +141,7 @@ static void what_is_not_to_be_used_again_is_not(void **state)
     u->addr[0].b[3] = 1;
     assert_true(has(&p, 1, u));
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sv), 0);
-    struct pool_key k = {1, u, u->addr[0], SPAN_NONE};
+    struct pool_key k = {1, u, u->addr[0], SPAN_NONE, NULL, 0};
     struct conn *c = conn_new(l, sv[0], 4096, ignore, NULL);
     assert_int_equal(write(sv[1], "x", 1), 1);
     while (conn_input(c).n == 0) {
@@ -143,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_pool_takes_from_the_largest),
+        cmocka_unit_test(only_where_it_may_lead),
         cmocka_unit_test(of_too_many_the_oldest_goes),
         cmocka_unit_test(what_is_not_to_be_used_again_is_not),
     };

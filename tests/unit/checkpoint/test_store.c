@@ -25,6 +25,7 @@ static char id[FORM_ID + 1];
 static struct form_head told;
 static struct dynbuf said;
 static uint64_t disk;
+static const char *reach = "";
 
 static int in(const char *format, ...)
 {
@@ -140,6 +141,7 @@ static int save_of(const char *owner, const char *name, struct span bytes)
                             .owner = span_str(owner),
                             .name = span_str(name),
                             .sandbox = SPAN("box"),
+                            .reach = span_str(reach),
                             .generation = 7,
                             .disk = disk};
     int rc = with("work", bytes, &o);
@@ -495,6 +497,48 @@ static void one_owner_has_so_many_and_no_more(void **state)
     assert_int_equal(save("another"), 0);
 }
 
+static int look(const char *which, struct dynbuf *b)
+{
+    const struct order o = {.what = ORDER_LOOK, .tenant = SPAN("default"), .which = span_str(which)};
+    dynbuf_reset(b);
+    how = STORE_FAILED;
+    int rc = store_look(&store, &o, b, &err);
+    struct msg_in m = msg_in(dynbuf_span(b));
+    assert_true(rc != 0 || (form_get_head(&m, &told) == 0 && msg_end(&m) == 0));
+    return rc;
+}
+
+/* What its sandbox might reach is kept with it, and said of it alone: a list stays short. */
+static void what_might_be_reached_stays_with_it(void **state)
+{
+    const struct order list = {.what = ORDER_LIST, .tenant = SPAN("default")},
+                       other = {.what = ORDER_LOOK, .tenant = SPAN("acme"), .which = SPAN("narrow")};
+    struct form_head h;
+    struct dynbuf b;
+    reach = "+n api.test\n&\n-a 10.0.0.0/8\n";
+    assert_int_equal(save("narrow"), 0);
+    reach = "";
+    dynbuf_init(&b, 65536);
+    assert_int_equal(load("narrow"), 0);
+    assert_true(span_eq(told.reach, SPAN("+n api.test\n&\n-a 10.0.0.0/8\n")));
+    assert_int_equal(look("narrow", &b), 0);
+    assert_true(span_eq(told.id, span_str(id)));
+    assert_true(span_eq(told.reach, SPAN("+n api.test\n&\n-a 10.0.0.0/8\n")));
+    assert_int_equal(look(id, &b), 0);
+    assert_int_equal(look("wide", &b), -1);
+    assert_int_equal(how, STORE_MISSING);
+    how = STORE_FAILED;
+    assert_int_equal(store_look(&store, &other, &b, &err), -1);
+    assert_int_equal(how, STORE_MISSING);
+    dynbuf_reset(&b);
+    assert_int_equal(store_list(&store, &list, &b, &err), 0);
+    struct msg_in m = msg_in(dynbuf_span(&b));
+    (void)msg_get_bool(&m);
+    assert_int_equal(form_get_head(&m, &h), 0);
+    assert_int_equal(h.reach.n, 0);
+    dynbuf_free(&b);
+}
+
 static void the_newest_comes_first(void **state)
 {
     struct order o = {.what = ORDER_LIST, .tenant = SPAN("default")};
@@ -540,6 +584,7 @@ int main(void)
         TEST(one_owner_has_so_much_and_no_more),
         TEST(one_owner_has_so_many_and_no_more),
         TEST(the_newest_comes_first),
+        TEST(what_might_be_reached_stays_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,8 @@ int group_setup(void **state)
                           "('access','abox','one','acme',randomblob(32),'{\"template\":\"base\"}',1)",
                           NULL, NULL, NULL) != SQLITE_OK ||
              run_file(db, "egress/schema_15.sql") || run_file(db, "people/schema_16.sql") ||
-             run_file(db, "people/schema_17.sql");
+             run_file(db, "people/schema_17.sql") || run_file(db, "people/schema_18.sql") ||
+             run_file(db, "egress/schema_19.sql");
     (void)sqlite3_close(db);
     desk.store = desk_store_new(db_path);
     desk.ledger = desk.parent = desk.warden = (struct chan *)&desk;
@@ -215,12 +216,55 @@ struct dynbuf list_of_one(enum pause_way way)
     return list;
 }
 
+void head_said(const char *reach)
+{
+    struct dynbuf head, b;
+    dynbuf_init(&head, FORM_HEAD_MAX);
+    dynbuf_init(&b, 2 * FORM_HEAD_MAX);
+    form_put_head(&head, &(struct form_head){.id = SPAN("ck-10000000000000000000000000"),
+                                             .tenant = SPAN("default"),
+                                             .owner = SPAN("root"),
+                                             .sandbox = SPAN("box"),
+                                             .reach = span_str(reach)});
+    msg_put_u8(&b, STORE_DONE);
+    msg_put_span(&b, SPAN_NONE);
+    msg_put_span(&b, dynbuf_span(&head));
+    answer(ASK_WARDEN, M_SB_CHECKPOINT, dynbuf_span(&b));
+    dynbuf_free(&head);
+    dynbuf_free(&b);
+}
+
+void looked(const char *reach)
+{
+    assert_int_equal(sent_type, M_SB_CHECKPOINTS);
+    head_said(reach);
+}
+
 static void run_on(const char *sql)
 {
     sqlite3 *db;
     assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     (void)sqlite3_close(db);
+}
+
+void row_reaches(const char *reach)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof(sql), "UPDATE sandbox SET reach='%s' WHERE name='box'", reach);
+    run_on(sql);
+}
+
+void box_has_note(const char *note)
+{
+    char sql[512];
+    run_on("DELETE FROM token WHERE scope='box'");
+    (void)snprintf(sql, sizeof(sql),
+                   "INSERT INTO token(kind,scope,name,tenant,hash,note,created_ms) VALUES "
+                   "('access','box','one','default',NULL,'%s',1)",
+                   note);
+    if (*note)
+        run_on(sql);
 }
 
 void row_of(struct span name)

@@ -8,6 +8,7 @@
 
 #include "common/msg.h"
 #include "proxy/msgs.h"
+#include "sandbox-shim/checkpoint/form.h"
 #include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/api/api.h"
 
@@ -49,6 +50,14 @@ void row_of(struct span name);
 /* What the ledger has of this one cannot be read for a while. */
 void row_is_gone(struct span name);
 void row_is_back(struct span name);
+/* What the sandbox box may reach, as the ledger has it. */
+/* What the dock was told of `box` when it was started; "": nothing, it is not the dock's. */
+void box_has_note(const char *note);
+void row_reaches(const char *reach);
+/* The warden is asked which checkpoint that is, and says what with its files may be reached. */
+void looked(const char *reach);
+/* A checkpoint is made, or one was asked for. */
+void head_said(const char *reach);
 /* M_SB_LISTED of a sandbox that is called box. */
 struct dynbuf list_of_one(enum pause_way way);
 

@@ -118,6 +118,110 @@ static void what_it_starts_has_its_tenants_lane(void **state)
     desk.dock_lanes[0] = '\0';
 }
 
+/* What the ledger is told of the one that starts. */
+static void row_put(struct wire_sandbox *row)
+{
+    answer(ASK_WARDEN, M_SB_IMAGE, SPAN("\1\0\0\0\0\0\0\0\0"));
+    answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
+    assert_int_equal(sent_type, M_SANDBOX_PUT);
+    struct msg_in m = msg_in(dynbuf_span(&sent));
+    assert_int_equal(wire_get_sandbox(&m, row), 0);
+}
+
+/* What it may reach is written with its row, in one spelling; what is none is refused, and no operator says it. */
+static void what_it_may_reach_is_written_down(void **state)
+{
+    static const struct {
+        const char *reach, *text; /* text NULL: refused */
+    } cases[] = {
+        {"{\"allowOut\":[\"API.test.\",\"*.b.test\"]}", "+n api.test\n+n *.b.test\n"},
+        {"{\"allowOut\":[\"a.test\"],\"denyOut\":[\"0.0.0.0/0\"]}", "+n a.test\n"},
+        {"{\"allowOut\":[\"a.test\"],\"denyOut\":[\"0.0.0.0/0\",\"::/0\"]}", "+n a.test\n"},
+        {"{\"allowOut\":[\"a.test\"],\"denyOut\":[\"::ffff:0:0/96\"]}", "+n a.test\n"},
+        {"{\"denyOut\":[\"1.2.3.4\",\"a.test\"]}", "-a 1.2.3.4/32\n-n a.test\n"},
+        /* Neither family's all is the other's. */
+        {"{\"allowOut\":[\"0.0.0.0/0\"],\"denyOut\":[\"::/0\"]}", "+a 0.0.0.0/0\n-a 0:0:0:0:0:0:0:0/0\n"},
+        /* IPv4 in IPv6 is IPv4, and no name was allowed that could be either. */
+        {"{\"allowOut\":[\"::/0\"],\"denyOut\":[\"0.0.0.0/0\"]}", "+a 0:0:0:0:0:0:0:0/0\n-a 0.0.0.0/0\n"},
+        {"{\"allowOut\":[\"2001:db8::1\"],\"denyOut\":[\"::/0\",\"0.0.0.0/0\"]}",
+         "+a 2001:db8:0:0:0:0:0:1/128\n-a 0.0.0.0/0\n"},
+        {"{\"allowOut\":[\"::/0\",\"a.test\"],\"denyOut\":[\"0.0.0.0/0\"]}", "+a 0:0:0:0:0:0:0:0/0\n+n a.test\n"},
+        {"{\"denyOut\":[\"::/0\"]}", "-a 0:0:0:0:0:0:0:0/0\n"},
+        {"{\"allowOut\":[\"a.test\"],\"denyOut\":[\"::/0\"]}", "+n a.test\n-a 0:0:0:0:0:0:0:0/0\n"},
+        {"{\"allowOut\":[\"a.test\",\"0.0.0.0/0\"],\"denyOut\":[\"10.0.0.0/8\"]}",
+         "+n a.test\n+a 0.0.0.0/0\n-a 10.0.0.0/8\n"},
+        {"{\"denyOut\":[\"0.0.0.0/0\"]}", "0\n"},
+        {"{\"allowOut\":[],\"denyOut\":[\"x.test\",\"::ffff:0:0/96\"]}", "0\n"},
+        {"{}", ""},
+        {"{\"allowOut\":[\"0.0.0.0/0\"],\"denyOut\":[\"0.0.0.0/0\"]}", NULL},
+        {"{\"allowOut\":[\"::/0\"],\"denyOut\":[\"0.0.0.0/0\",\"::/0\"]}", NULL},
+        {"{\"allowOut\":\"a\"}", NULL},
+        {"{\"allowOut\":[1]}", NULL},
+        {"{\"allowOut\":[\"a\\n+n b\"]}", NULL},
+        {"{\"denyOut\":[\"10.0.0.1/8\"]}", NULL},
+        {"{\"denyOut\":[\"0x7f.1\"]}", NULL},
+        {"{\"denyOut\":[\"\"]}", NULL},
+    };
+    char body[512];
+    (void)snprintf(desk.dock_lanes, sizeof(desk.dock_lanes), "acme web\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct wire_sandbox row;
+        (void)snprintf(body, sizeof(body), OPENED ",\"reach\":%s}", cases[i].reach);
+        if (docked("acme", "", "POST /api/v1/sandboxes/start", body) != (cases[i].text ? 0 : 400))
+            fail_msg("%s is %u", cases[i].reach, x.status);
+        if (!cases[i].text)
+            continue;
+        row_put(&row);
+        if (!span_eq(row.reach, span_str(cases[i].text)))
+            fail_msg("%s is %.*s", cases[i].reach, SPAN_FMT(row.reach));
+        assert_int_equal(row.nlabels, span_eq(row.reach, REACH_NOTHING) ? 0 : 1); /* then it has no lane either */
+    }
+    assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start", OPENED ",\"network\":false}"), 0);
+    struct wire_sandbox row;
+    row_put(&row);
+    assert_true(span_eq(row.reach, REACH_NOTHING));
+    assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"new\",\"reach\":{}}"), 400);
+    desk.dock_lanes[0] = '\0';
+}
+
+/* Whoever begins with the files of one may reach no more than that one might, whatever is said for it. */
+static void what_begins_with_files_reaches_no_more(void **state)
+{
+    static const struct {
+        const char *said, *kept, *text;
+    } cases[] = {
+        {"", "", ""},
+        {"", "+n a.test\n", "+n a.test\n"},
+        {",\"reach\":{\"allowOut\":[\"b.test\"]}", "", "+n b.test\n"},
+        {",\"reach\":{\"allowOut\":[\"b.test\"]}", "+n a.test\n", "+n b.test\n&\n+n a.test\n"},
+        {",\"reach\":{\"allowOut\":[\"a.test\"]}", "+n a.test\n", "+n a.test\n"},
+        {",\"reach\":{\"allowOut\":[\"0.0.0.0/0\"]}", "0\n", "0\n"},
+        {",\"network\":false", "+n a.test\n", "0\n"},
+    };
+    char body[512];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct wire_sandbox row;
+        (void)snprintf(body, sizeof(body), OPENED ",\"from\":\"built\"%s}", cases[i].said);
+        assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start", body), 0);
+        looked(cases[i].kept);
+        row_put(&row);
+        if (!span_eq(row.reach, span_str(cases[i].text)))
+            fail_msg("%zu is %.*s", i, SPAN_FMT(row.reach));
+        assert_int_equal(docked("acme", "", "POST /api/v1/sandboxes/start", body), 0);
+        assert_int_equal(sent_type, M_SB_CHECKPOINTS);
+        answer(ASK_WARDEN, M_SB_CHECKPOINT, SPAN("\0\0\0\0\4none\0\0\0\0")); /* without that, it is not started */
+        assert_int_equal(x.status, 503);
+    }
+    /* An operator's as well. */
+    struct wire_sandbox row;
+    assert_int_equal(
+        control("POST /api/v1/sandboxes/start", "{\"name\":\"new\",\"from\":\"built\",\"lane\":\"web\"}"), 0);
+    looked("-a 10.0.0.0/8\n");
+    row_put(&row);
+    assert_true(span_eq(row.reach, SPAN("-a 10.0.0.0/8\n")));
+    answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+}
+
 /* A row of M_SB_LISTED. */
 static void put_row(struct dynbuf *list, const char *name)
 {
@@ -223,6 +327,7 @@ static void a_tenants_checkpoints_are_asked_for_as_its_own(void **state)
                                             : control(rows[i].line, rows[i].body);
         assert_int_equal(status, 0);
         if (rows[i].listed) {
+            looked("");
             answer(ASK_WARDEN, M_SB_IMAGE, SPAN(UNKNOWN));
             answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
             answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
@@ -410,6 +515,8 @@ int main(void)
         cmocka_unit_test(of_a_tenant_so_much_is_asked_at_once),
         cmocka_unit_test(a_key_is_shown_once_and_kept_as_a_hash),
         cmocka_unit_test(what_it_starts_has_its_tenants_lane),
+        cmocka_unit_test(what_it_may_reach_is_written_down),
+        cmocka_unit_test(what_begins_with_files_reaches_no_more),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

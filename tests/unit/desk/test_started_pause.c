@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "proxy/wire.h"
+#include "proxy/wire_ticket.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
 
@@ -297,6 +298,52 @@ static void what_a_command_said_is_there_to_be_read(void **state)
     assert_int_equal(control("GET /api/v1/sandboxes/A/log?command=3.7", ""), 404);
 }
 
+/* A fork reaches no more than what it is made of, and what is kept of it says so, whoever asks. */
+static void fork_reaches(const char *of_row, const char *note, const char *reach)
+{
+    static const struct span still = SPAN("\1\1\0\0\0\0\0\0\0\4\0\0\0\0");
+    struct dynbuf runs = list_of_one(PAUSE_NONE), paused = list_of_one(PAUSE_CGROUP_1);
+    struct wire_sandbox row;
+    row_reaches(of_row);
+    box_has_note(note);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/fork", "{\"name\":\"twin\",\"lane\":\"web\"}"), 0);
+    answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&runs));
+    answer(ASK_WARDEN, M_SB_PAUSED, still);
+    answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+    assert_int_equal(sent_type, M_SB_SNAPSHOT);
+    assert_true(span_ends(dynbuf_span(&sent), span_str(reach)));
+    head_said(reach);
+    assert_int_equal(sent_type, M_SB_LIST); /* what it was made of goes on */
+    answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&paused));
+    answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+    assert_int_equal(sent_type, M_SB_RESUME);
+    answer(ASK_WARDEN, M_SB_PAUSED, SPAN("\1\0\0\0\0\0\0\0\0\4\0\0\0\0"));
+    assert_int_equal(sent_type, M_SB_LIST);
+    answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&runs));
+    assert_int_equal(sent_type, M_SANDBOX_PUT);
+    struct msg_in m = msg_in(dynbuf_span(&sent));
+    assert_int_equal(wire_get_sandbox(&m, &row), 0);
+    assert_true(span_eq(row.name, SPAN("twin")) && span_eq(row.reach, span_str(reach)));
+    answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\0\0\0\0\4full"));
+    assert_int_equal(x.status, 503);
+    row_reaches("");
+    box_has_note("");
+    dynbuf_free(&runs);
+    dynbuf_free(&paused);
+}
+
+/* Rows from before narrowings say nothing of a sandbox without a network; the dock's note does. */
+static void a_fork_reaches_no_more(void **state)
+{
+    static const char reach[] = "+n a.test\n&\n-a 10.0.0.0/8\n";
+    fork_reaches(reach, "", reach);
+    fork_reaches(reach, "{\"started_ms\":1}", reach);
+    fork_reaches("", "{\"started_ms\":1,\"alone\":true}", "0\n");
+    fork_reaches(reach, "{\"alone\":true}", "0\n");
+    fork_reaches("", "what is none", "0\n");
+    fork_reaches("", "", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +351,7 @@ int main(void)
         cmocka_unit_test(it_goes_on_of_the_generation_that_the_ledger_gave),
         cmocka_unit_test(two_of_a_name_at_once_are_one),
         cmocka_unit_test(what_was_to_stand_still_for_a_moment_goes_on),
+        cmocka_unit_test(a_fork_reaches_no_more),
         cmocka_unit_test(one_that_is_worked_at_is_left_alone),
         cmocka_unit_test(its_time_is_set),
         cmocka_unit_test(what_is_known_of_what_they_use_is_said),

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/arena.h"
-#include "proxy/fetcher/job/verdict.h"
+#include "proxy/fetcher/job/gates/verdict.h"
 
 static enum gate_said read_it(struct span printed, char reason[512])
 {

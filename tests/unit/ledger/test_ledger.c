@@ -44,6 +44,7 @@ static void send_decide(const struct id *id, enum decide what)
     msg_put_span(b, SPAN_NONE);
     msg_put_u32(b, 0);
     msg_put_u64(b, 0);
+    msg_put_span(b, SPAN_NONE);
     assert_int_equal(chan_commit(desk), 0);
 }
 

@@ -7,7 +7,9 @@ static struct mcp_table table;
 static struct arena arena;
 
 static const char two[] = "version: 1\nservers:\n  files:\n    command: [node, /mnt/x.js, /workspace]\n"
-                          "    read: [read_file]\n    timeout: 30s\n  files-2: { command: server }\n";
+                          "    read: [read_file]\n    timeout: 30s\n  files-2: { command: server, env: { A_KEY: "
+                          "\"{lease:keys}\", A_SECRET: \"{secret:keys}\", PLACE: here } }\n"
+                          "  web: { url: \"https://tools.example/mcp\", lease: tools, start: 2m }\n";
 
 static int setup(void **state)
 {
@@ -15,7 +17,7 @@ static int setup(void **state)
     arena_init(&arena, MCP_TABLE_ARENA_MAX);
     if (mcp_table_read("tools.yaml", span_str(two), &arena, &table, &e) != 0)
         print_error("%s\n", e.text);
-    return table.n == 2 ? 0 : -1;
+    return table.n == 3 ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -30,7 +32,21 @@ static void servers_are_read(void **state)
     assert_true(span_eq(s->name, SPAN("files")) && s->words == 3 && span_eq(s->word[2], SPAN("/workspace")));
     assert_int_equal(s->timeout_ms, 30 * 1000);
     assert_int_equal(table.server[1].timeout_ms, 300 * 1000);
+    assert_int_equal(table.server[1].start_ms, 60 * 1000);
+    assert_int_equal(table.server[2].start_ms, 120 * 1000);
     assert_int_equal(table.server[1].words, 1);
+}
+
+static void places_are_read(void **state)
+{
+    const struct mcp_server *s = &table.server[1], *web = &table.server[2];
+    const struct mcp_variable *v = s->variable;
+    assert_int_equal(s->variables, 3);
+    assert_true(v[0].is == MCP_LEASE && span_eq(v[0].name, SPAN("A_KEY")) && span_eq(v[0].value, SPAN("keys")));
+    assert_true(v[1].is == MCP_SECRET && span_eq(v[1].value, SPAN("keys")));
+    assert_true(v[2].is == MCP_TEXT && span_eq(v[2].value, SPAN("here")));
+    assert_true(web->words == 0 && span_eq(web->url, SPAN("https://tools.example/mcp")) &&
+                span_eq(web->lease, SPAN("tools")));
 }
 
 static void a_tool_is_one_servers(void **state)
@@ -63,6 +79,18 @@ static void what_is_none_is_refused(void **state)
                                       "version: 1\nservers: { a: { read: x } }\n",
                                       "version: 1\nservers: { a: { command: x, env: y } }\n",
                                       "version: 1\nservers: { a: { command: x, timeout: 2h } }\n",
+                                      "version: 1\nservers: { a: { command: x, url: \"https://a.example/\" } }\n",
+                                      "version: 1\nservers: { a: { command: x, lease: y } }\n",
+                                      "version: 1\nservers: { a: { url: \"https://a.example/\", env: { A: b } } }\n",
+                                      "version: 1\nservers: { a: { url: \"ftp://a.example/\" } }\n",
+                                      "version: 1\nservers: { a: { url: \"https://a.example\" } }\n",
+                                      "version: 1\nservers: { a: { url: \"https://me@a.example/\" } }\n",
+                                      "version: 1\nservers: { a: { command: x, env: { A: \"{lease:}\" } } }\n",
+                                      "version: 1\nservers: { a: { command: x, env: { A: \"{lease:yx\" } } }\n",
+                                      "version: 1\nservers: { a: { command: x, env: { A: \"x{lease:y}\" } } }\n",
+                                      "version: 1\nservers: { a: { command: x, env: { A: \"{lease:y}x\" } } }\n",
+                                      "version: 1\nservers: { a: { command: x, env: { 1A: y } } }\n",
+                                      "version: 1\nservers: { a: { command: x, env: { A=B: y } } }\n",
                                       "version: 1\nservers: { a: {command: x}, b: {command: x}, c: {command: x}, d: "
                                       "{command: x}, e: {command: x} }\n"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -79,7 +107,8 @@ static void what_is_none_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(servers_are_read), cmocka_unit_test(a_tool_is_one_servers),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(servers_are_read), cmocka_unit_test(places_are_read),
+                                       cmocka_unit_test(a_tool_is_one_servers),
                                        cmocka_unit_test(a_class_is_only_tightened_by_the_server),
                                        cmocka_unit_test(what_is_none_is_refused)};
     return cmocka_run_group_tests(tests, setup, teardown);

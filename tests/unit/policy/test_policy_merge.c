@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "policy/identity.h"
 #include "policy_kit.h"
 
 static const char before[] = "version: 1\npacks: [git@1]\n"
@@ -134,6 +135,107 @@ static void holds_of_one_request_meet(void **state)
     }
 }
 
+/* Whom a hold escalates to: those alone whom all of them name, at the same time; one that names no approvers at all
+ * leaves it to the others. */
+static void escalations_meet(void **state)
+{
+    static const struct {
+        const char *a, *b, *then;
+    } row[] = {
+        {"by: m, within: 9h, escalate: [{ after: 10m, to: b }, { after: 1h, to: o }]",
+         "by: m, within: 9h, escalate: { after: 10m, to: b }", "600000 b;"},
+        {"by: m, within: 9h, escalate: { after: 10m, to: b }", "by: m, within: 9h, escalate: { after: 20m, to: b }",
+         ""},
+        {"by: m, within: 9h, escalate: { after: 10m, to: b }", "by: m", ""},
+        {"by: m, within: 9h, escalate: [{ after: 1h, to: o }, { after: 10m, to: b }]", "within: 2h",
+         "600000 b;3600000 o;"},
+        {"within: 3h", "within: 2h", ""},
+    };
+    for (size_t i = 0; i < 2 * sizeof(row) / sizeof(row[0]); i++) {
+        struct kit k;
+        char yaml[1500], got[200] = "";
+        const char *first = i % 2 ? row[i / 2].b : row[i / 2].a, *second = i % 2 ? row[i / 2].a : row[i / 2].b;
+        struct escalation e[ESCALATE_MAX];
+        (void)snprintf(yaml, sizeof(yaml),
+                       "version: 1\napprovers: { m: { operators: [x] }, b: { groups: [g] }, o: { operators: [z] } }\n"
+                       "rules:\n"
+                       "  - { id: r0, match: { host: a.test, method: POST }, decide: hold, approve: { %s } }\n"
+                       "  - { id: r1, match: { host: a.test, method: POST }, decide: hold, approve: { %s } }\n",
+                       first, second);
+        if (!kit_load(&k, yaml, NULL))
+            fail_msg("%s", k.e.text);
+        const struct decision *d = kit_judge(&k, "s", "POST", "https://a.test/x", NULL, "b", 1, true);
+        kit_expect(d, VERDICT_HOLD, "rule", "r0");
+        size_t n = policy_escalations(k.p, d, e);
+        for (size_t j = 0; j < n; j++)
+            (void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%llu %.*s;",
+                           (unsigned long long)e[j].after_ms, SPAN_FMT(e[j].to));
+        assert_string_equal(got, row[i / 2].then);
+        kit_free(&k);
+    }
+}
+
+/* What an entry says of those it names holds also where they are asked later, and the rule says nothing. */
+static void a_step_that_lets_nobody_approve_their_own_is_heard(void **state)
+{
+    static const struct {
+        const char *more;
+        enum self_approval then;
+    } row[] = {
+        {"", SELF_OF_MACHINE},
+        {", escalate: { after: 10m, to: b }", SELF_OF_MACHINE},
+        {", escalate: { after: 10m, to: o }", SELF_NO},
+        {", escalate: [{ after: 10m, to: b }, { after: 20m, to: o }]", SELF_NO},
+        {", self_approval: false, escalate: { after: 10m, to: b }", SELF_NO},
+        {", self_approval: true, escalate: { after: 10m, to: b }", SELF_YES},
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct kit k;
+        char yaml[1000];
+        (void)snprintf(yaml, sizeof(yaml),
+                       "version: 1\napprovers: { m: { operators: [\"uid 7\"] }, b: { operators: [\"uid 8\"] }, o: { "
+                       "operators: [\"uid 9\"], self_approval: false } }\nrules:\n"
+                       "  - { id: r0, match: { host: a.test, method: POST }, decide: hold, approve: { by: m, within: "
+                       "1h%s } }\n",
+                       row[i].more);
+        if (!kit_load(&k, yaml, NULL))
+            fail_msg("%s", k.e.text);
+        const struct decision *d = kit_judge(&k, "s", "POST", "https://a.test/x", NULL, "b", 1, true);
+        if (d->approval.self != row[i].then)
+            fail_msg("row %zu: %u", i, d->approval.self);
+        kit_free(&k);
+    }
+}
+
+/* Whom it escalates to, when, and who that is are a part of what it is held on. */
+static void terms_have_the_escalation(void **state)
+{
+    static const char *const more[] = {", escalate: { after: 10m, to: b }", ", escalate: { after: 11m, to: b }",
+                                       ", escalate: { after: 10m, to: o }", ""};
+    static const char *const whose[] = {"g", "h"};
+    struct dynbuf all[8];
+    for (size_t i = 0; i < 8; i++) {
+        struct kit k;
+        char yaml[1000];
+        (void)snprintf(
+            yaml, sizeof(yaml),
+            "version: 1\napprovers: { m: { operators: [x] }, b: { groups: [%s] }, o: { operators: [z] } }\n"
+            "rules:\n"
+            "  - { id: r0, match: { host: a.test, method: POST }, decide: hold, approve: { by: m, within: 9h%s } }\n",
+            whose[i / 4], more[i % 4]);
+        if (!kit_load(&k, yaml, NULL))
+            fail_msg("%s", k.e.text);
+        dynbuf_init(&all[i], 1 << 16);
+        policy_put_terms(k.p, kit_judge(&k, "s", "POST", "https://a.test/x", NULL, "b", 1, true), &all[i]);
+        kit_free(&k);
+    }
+    for (size_t i = 0; i < 8; i++)
+        for (size_t j = 0; j < i; j++) /* the group of an entry that is not asked is no part of it */
+            assert_int_equal(span_eq(dynbuf_span(&all[i]), dynbuf_span(&all[j])), i % 4 == j % 4 && i % 4 >= 2);
+    for (size_t i = 0; i < 8; i++)
+        dynbuf_free(&all[i]);
+}
+
 static const char fields_policy[] =
     "version: 1\nrules:\n"
     "  - { id: danger, match: { host: a.test, header: { X-Danger: \"1\" } }, decide: deny }\n"
@@ -227,6 +329,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refs_of_one_push_meet),
         cmocka_unit_test(holds_of_one_request_meet),
+        cmocka_unit_test(escalations_meet),
+        cmocka_unit_test(a_step_that_lets_nobody_approve_their_own_is_heard),
+        cmocka_unit_test(terms_have_the_escalation),
         cmocka_unit_test(fields_of_one_name_meet),
         cmocka_unit_test(an_overridden_method_is_each_of_its_effects),
     };

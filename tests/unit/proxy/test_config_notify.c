@@ -61,6 +61,7 @@ static void who_is_told_is_read(void **state)
         {"[{ " HOOK ", allow_private: [10.0.0.1/8] }]", "a range"},
         {"[{ " HOOK ", ca: nothing.pem }]", "cannot be read"},
         {"[{ " HOOK ", give_up: 1s }]", "give_up"},
+        {"[{ " HOOK ", budget: 0 }]", "budget"},
         {"[{ name: a, mail: { relay: \"https://x.example\", " MAIL " } }]", "a relay"},
         {"[{ name: a, mail: { relay: \"smtp://x.example\", from: a, to: c@d.example } }]", "a mail address"},
         {"[{ name: a, mail: { relay: \"smtp://x.example\", " MAIL ", user: u } }]", "go together"},
@@ -70,7 +71,7 @@ static void who_is_told_is_read(void **state)
     struct err e;
     struct config *c = load("version: 1\nnotify:\n- { " HOOK ", events: [waiting, frozen], tenants: [acme] }\n"
                             "- { name: m, mail: { relay: \"smtps://x.example\", " MAIL ", user: u, password: p } }\n"
-                            "- { name: s, slack: url, give_up: 1h }\n",
+                            "- { name: s, slack: url, give_up: 1h, budget: 20 }\n",
                             &e);
     assert_non_null(c);
     assert_int_equal(c->nnotify, 3);
@@ -80,6 +81,8 @@ static void who_is_told_is_read(void **state)
     assert_true(c->notify[1].tls_required && c->notify[1].events == TELL_WAITING && c->notify[1].nto == 1);
     assert_string_equal(c->notify[2].secret, "url");
     assert_int_equal(c->notify[2].give_up_ms, 3600 * 1000);
+    assert_int_equal(c->notify[2].budget, 20);
+    assert_int_equal(c->notify[0].budget, 0);
     config_free(&c);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         char text[400];

@@ -87,11 +87,9 @@ static int setup(void **state)
 
 static void each_kind_for_its_role(void **state)
 {
-    static const char *const names[JOB_KINDS] = {[JOB_PROGRAM] = "fetch-program",
-                                                 [JOB_HTTP] = "fetch-http",
-                                                 [JOB_VIEW] = "view-picture",
-                                                 [JOB_GATE] = "fetch-program",
-                                                 [JOB_TELL] = "fetch-http"};
+    static const char *const names[JOB_KINDS] = {
+        [JOB_PROGRAM] = "fetch-program", [JOB_HTTP] = "fetch-http", [JOB_VIEW] = "view-picture",
+        [JOB_GATE] = "fetch-program",    [JOB_ASK] = "fetch-http",  [JOB_TELL] = "fetch-http"};
 
     for (unsigned kind = 0; kind <= JOB_KINDS; kind++) {
         bool known = kind > JOB_NONE && kind < JOB_KINDS, view = kind == JOB_VIEW;

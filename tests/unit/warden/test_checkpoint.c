@@ -42,7 +42,7 @@ static uint64_t asked(unsigned with, uint64_t box, enum order_what what)
     assert_true(span_eq(o.tenant, SPAN("default")));
     if (what == ORDER_SAVE)
         assert_true(span_eq(o.sandbox, SPAN("box")) && span_eq(o.owner, SPAN("root")) && o.generation == 7 &&
-                    o.disk > 0);
+                    o.disk > 0 && span_eq(o.reach, SPAN("+n api.test\n")));
     else if (what == ORDER_LOAD)
         assert_true(span_eq(o.which, SPAN(ID)));
     dynbuf_free(&payload);
@@ -68,6 +68,7 @@ static void ask_snapshot(uint64_t desk, const char *name)
     msg_put_span(&b, SPAN("default"));
     msg_put_span(&b, SPAN("root"));
     msg_put_span(&b, SPAN("built"));
+    msg_put_span(&b, SPAN("+n api.test\n"));
     say(DESK, M_SB_SNAPSHOT, desk, &b);
 }
 
@@ -225,14 +226,30 @@ static void its_end_is_the_end_of_its_filling(void **state)
     close(keeper);
 }
 
+/* Those that were kept before sandboxes were narrowed are read on. */
+static void a_head_of_before_is_read(void **state)
+{
+    struct form_head h = {
+        .id = SPAN("ck-10000000000000000000000000"), .tenant = SPAN("default"), .sandbox = SPAN("box"), .added = 7};
+    struct dynbuf b;
+    dynbuf_init(&b, 4096);
+    form_put_head(&b, &h);
+    assert_int_equal(form_get_kept(dynbuf_span(&b), &h), 0);
+    assert_int_equal(form_get_kept(span_first(dynbuf_span(&b), b.n - 4), &h), 0);
+    assert_true(h.added == 7 && h.reach.n == 0);
+    assert_int_equal(form_get_kept(span_first(dynbuf_span(&b), b.n - 3), &h), -1);
+    (void)dynbuf_add(&b, SPAN("x"));
+    assert_int_equal(form_get_kept(dynbuf_span(&b), &h), -1);
+    dynbuf_free(&b);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin_known, finish)
     const struct CMUnitTest tests[] = {
-        TEST(only_what_stands_still_is_kept),
-        TEST(one_that_is_filled_is_nobodys_before),
-        TEST(one_that_cannot_be_filled_ends),
-        TEST(its_end_is_the_end_of_its_filling),
+        TEST(only_what_stands_still_is_kept),       TEST(one_that_is_filled_is_nobodys_before),
+        TEST(one_that_cannot_be_filled_ends),       TEST(its_end_is_the_end_of_its_filling),
+        cmocka_unit_test(a_head_of_before_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 #include "proxy/ledger/store/gates/asked.h"
 
-enum { FACTS_MOST = 32 * 1024, BODY_MOST = 64 * 1024 };
+enum { FACTS_MOST = 32 * 1024 };
 
 static int step_set(struct store *s, struct span ticket, struct span name, const char *from, const char *to,
                     struct span words)
@@ -68,36 +68,36 @@ static void kv_hex(struct jsonw *w, const char *key, struct span bytes)
     jsonw_kv(w, key, span_str(hex));
 }
 
-/* All of it, or its size and hash alone: half a body would be judged as if it were the whole. */
-static int put_body(struct store *s, struct span ticket, sqlite3_stmt *q, struct jsonw *w)
+/* All of it, or its size and hash alone: half a body would be judged as if it were the whole. Who is asked ends this
+ * object and what it is in, with the body or without. */
+static int put_body(struct store *s, struct store_gate *g, sqlite3_stmt *q, struct jsonw *w)
 {
-    static char text[(BODY_MOST + 2) / 3 * 4 + 1];
+    static char text[GATE_BODY_TEXT_MAX + 1];
     struct dynbuf body;
     uint64_t size = db_col_int(q, 22);
     int got = 0;
-    dynbuf_init(&body, BODY_MOST + 1);
+    dynbuf_init(&body, GATE_BODY_MAX + 1);
     jsonw_kv_object(w, "body");
     jsonw_kv_u64(w, "size", size);
     jsonw_kv(w, "content_type", db_col(q, 21));
     kv_hex(w, "sha256", db_col(q, 23));
-    if (size > 0 && size <= BODY_MOST && (got = body_fetch(s, ticket, &body)) == 1)
-        jsonw_kv(w, "base64", span_of(text, base64_encode(dynbuf_span(&body), text)));
-    jsonw_kv_bool(w, "complete", size == 0 || got == 1);
-    jsonw_end_object(w);
+    if (size > 0 && size <= GATE_BODY_MAX && (got = body_fetch(s, g->ticket, &body)) == 1)
+        (void)dynbuf_add(g->body, span_of(text, base64_encode(dynbuf_span(&body), text)));
+    g->complete = size == 0 || got == 1;
     explicit_bzero(text, sizeof(text));
     dynbuf_wipe(&body);
     return got < 0 ? -1 : 0;
 }
 
 /* The facts that the page shows; what the agent says of them stands apart. */
-static int put_input(struct store *s, struct span ticket, sqlite3_stmt *q, struct jsonw *w)
+static int put_input(struct store *s, struct store_gate *g, sqlite3_stmt *q, struct jsonw *w)
 {
     static const char *const first[] = {"method", "scheme", "host"};
     static const char *const then[] = {"path", "query", "op", "effect", "resource", "credential"};
     struct span facts = db_col(q, 17);
     jsonw_object(w);
     jsonw_kv_u64(w, "version", 1);
-    jsonw_kv(w, "ticket", ticket);
+    jsonw_kv(w, "ticket", g->ticket);
     kv_hex(w, "digest", db_col(q, 19));
     kv_hex(w, "policy", db_col(q, 20));
     for (int i = 0; i < 3; i++)
@@ -120,9 +120,7 @@ static int put_input(struct store *s, struct span ticket, sqlite3_stmt *q, struc
     jsonw_kv_object(w, "untrusted");
     jsonw_kv(w, "agent_reason", db_col(q, 18));
     jsonw_end_object(w);
-    int bad = put_body(s, ticket, q, w);
-    jsonw_end_object(w);
-    return bad;
+    return put_body(s, g, q, w);
 }
 
 static int input(struct store *s, struct store_gate *g)
@@ -135,7 +133,7 @@ static int input(struct store *s, struct store_gate *g)
     int bad = db_step(&s->db, q) == DB_ROW ? 0 : -1;
     jsonw_begin(&w, g->input);
     if (bad == 0)
-        bad = put_input(s, g->ticket, q, &w);
+        bad = put_input(s, g, q, &w);
     sqlite3_reset(q);
     return bad;
 }
@@ -146,6 +144,7 @@ int store_gate_next(struct store *s, struct store_gate *g)
     if (q == NULL)
         return -1;
     db_int(q, 1, s->wall);
+    db_int(q, 2, g->each);
     enum db_result got = db_step(&s->db, q);
     if (got == DB_ROW) {
         g->ticket = store_copy(s, db_col(q, 0));

@@ -6,7 +6,10 @@
 #define SQL_GATES_STATEMENTS(X) \
     X(GATE_ADD, "INSERT INTO gate(ticket,name,state,words,at_ms,of,tries,next_ms) VALUES(?1,?2,'due','',?3,?4,0,0)") \
     X(GATE_DUE, "SELECT g.ticket,g.name,g.of FROM gate g JOIN ticket t ON t.id=g.ticket WHERE g.state='due'" \
-        " AND t.state='pending' AND NOT g.next_ms BETWEEN ?1+1 AND ?1+60000 ORDER BY g.at_ms,g.ticket,g.name LIMIT 1") \
+        " AND t.state='pending' AND NOT g.next_ms BETWEEN ?1+1 AND ?1+60000 AND t.sandbox NOT IN (SELECT u.sandbox" \
+        " FROM gate h JOIN ticket u ON u.id=h.ticket WHERE h.state='asked' GROUP BY u.sandbox HAVING count(*)>=?2)" \
+        " ORDER BY t.sandbox IN (SELECT u.sandbox FROM gate h JOIN ticket u ON u.id=h.ticket WHERE h.state='asked')," \
+        " g.at_ms,g.ticket,g.name LIMIT 1") \
     X(GATE_SET, "UPDATE gate SET state=?4,words=?5,at_ms=?6 WHERE ticket=?1 AND name=?2 AND state=?3") \
     X(GATE_LATER, "UPDATE gate SET state='due',at_ms=?3,next_ms=?3+(1000<<tries),tries=tries+1" \
         " WHERE ticket=?1 AND name=?2 AND state='asked' AND tries<6") \

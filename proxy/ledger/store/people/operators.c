@@ -159,6 +159,9 @@ int store_operator_put(struct store *s, const struct store_operator *o, const ch
     *why = objection(s, o, &bad);
     if (bad || *why != NULL)
         return bad ? -1 : 0;
+    if ((o->what == OPERATOR_REMOVE && deputies_end_of(s, o->name, o->by) != 0) ||
+        (o->what == OPERATOR_PASSWORD && deputies_end_named(s, o->name, o->by) != 0))
+        return -1;
     if (run(s, o) != 0)
         return -1;
     if ((o->what == OPERATOR_REMOVE || o->what == OPERATOR_GROUPS) && end_says(s, o) != 0)

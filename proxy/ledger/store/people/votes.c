@@ -20,7 +20,7 @@ int people_set(struct store *s, struct span ticket, const struct wire_people *p)
     db_int(q, 3, p->self);
     db_int(q, 4, p->step_up);
     db_int(q, 5, p->diff);
-    return db_run(&s->db, q);
+    return db_run(&s->db, q) == 0 ? escalate_set(s, ticket, &p->escalate) : -1;
 }
 
 static int terms_of(struct store *s, const struct row *r, struct terms *t)
@@ -89,17 +89,38 @@ static bool is_own(const struct terms *t, struct span by, struct span uid)
     return t->owner.n > 0 && (span_eq(by, t->owner) || span_eq(uid, t->owner));
 }
 
-static int voted(struct store *s, enum sql_id id, struct span ticket, struct span by)
+static int voted(struct store *s, struct span ticket, struct span by)
 {
-    sqlite3_stmt *q = db_stmt(&s->db, id);
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_VOTE_OF);
     if (q == NULL)
         return -1;
     db_text(q, 1, ticket);
-    if (by.n)
-        db_text(q, 2, by);
+    db_text(q, 2, by);
     int n = db_step(&s->db, q) == DB_ROW ? (int)db_col_int(q, 0) : -1;
     sqlite3_reset(q);
     return n;
+}
+
+/* Does it belong to them, or to whom they are one with? */
+static int is_theirs(struct store *s, const struct terms *t, struct span by, struct span uid)
+{
+    return is_own(t, by, uid) ? 1 : deputy_owns(s, by, t->owner);
+}
+
+/* Or does it to whom they stand in for, or to whom that one is one with? */
+static int is_of_the_place(struct store *s, const struct terms *t, struct span instead_of)
+{
+    struct span uid;
+    int known = instead_of.n ? person(s, instead_of, &uid) : 0;
+    return known <= 0 ? known : is_theirs(s, t, instead_of, uid);
+}
+
+/* They have not agreed yet, nor has anybody with whom they are one. 1, 0, -1. */
+static int is_another(struct store *s, const struct row *r, const struct store_decision *d)
+{
+    int before = voted(s, r->id, d->by), now = before == 0 ? deputies_agreed(s, r->id, NULL) : 0;
+    int then = before == 0 && now >= 0 ? deputies_agreed(s, r->id, d) : 0;
+    return before < 0 || now < 0 || then < 0 ? -1 : before == 0 && then > now;
 }
 
 static int refuse(enum decided *result, enum decided why)
@@ -120,25 +141,32 @@ int vote_may(struct store *s, const struct row *r, const struct store_decision *
         if (memcmp(&facts, &d->facts, sizeof(facts)) != 0)
             return refuse(result, DECIDED_OTHER_DIGEST);
     }
+    int stands_in = d->instead_of.n ? deputy_is(s, d->by, d->instead_of) : 1;
+    if (stands_in != 1)
+        return stands_in < 0 ? -1 : refuse(result, DECIDED_NO_DEPUTY);
     if (d->what != DECIDE_APPROVE)
         return 1;
     int asked = gates_open(s, r->id);
     if (asked != 0)
         return asked < 0 ? -1 : refuse(result, DECIDED_GATES);
     int known = terms_of(s, r, &t) != 0 ? -1 : person(s, d->by, &uid);
-    if (known < 0)
+    int own = known < 0 ? -1 : is_theirs(s, &t, d->by, uid);
+    int of_place = own == 0 ? is_of_the_place(s, &t, d->instead_of) : 0;
+    if (own < 0 || of_place < 0)
         return -1;
     bool machine = known == 0 && span_starts(d->by, SPAN("uid "));
-    if (is_own(&t, d->by, uid) && t.self != WIRE_SELF_YES && !(t.self == WIRE_SELF_OF_MACHINE && machine))
+    if ((own || of_place) && t.self != WIRE_SELF_YES && !(t.self == WIRE_SELF_OF_MACHINE && machine))
         return refuse(result, DECIDED_SELF);
+    if (t.step_up && d->instead_of.n) /* one's own passkey is of no use to who names a deputy with one's session */
+        return refuse(result, DECIDED_OWN_KEY);
     if ((t.quorum > 1 || t.step_up) && known == 0)
         return refuse(result, DECIDED_NOT_A_PERSON);
     if (t.step_up && (d->passkey.n == 0 || memcmp(&d->facts, &none, sizeof(none)) == 0))
         return refuse(result, DECIDED_NO_PASSKEY);
-    if ((t.quorum > 1 || t.step_up) && d->grant.uses)
-        return refuse(result, DECIDED_NO_GRANT);
-    int before = voted(s, SQL_VOTE_OF, r->id, d->by);
-    return before < 0 ? -1 : before > 0 ? refuse(result, DECIDED_TWICE) : 1;
+    if ((t.quorum > 1 || t.step_up || d->instead_of.n) && d->grant.uses)
+        return refuse(result, DECIDED_NO_GRANT); /* one would outlast the deputy */
+    int another = is_another(s, r, d);
+    return another != 0 ? another : refuse(result, DECIDED_TWICE);
 }
 
 static int put(struct store *s, const struct row *r, const struct store_decision *d)
@@ -159,6 +187,7 @@ static int put(struct store *s, const struct row *r, const struct store_decision
     if (d->passkey.n)
         db_blob(q, 8, d->passkey);
     db_int(q, 9, s->wall);
+    db_text(q, 10, d->instead_of);
     return db_run(&s->db, q);
 }
 
@@ -170,6 +199,8 @@ static int agreed(struct store *s, const struct row *r, const struct store_decis
     char hex[2 * DIGEST_BYTES + 1];
     audit_begin(&a, s, "ticket-agreed", NULL, NULL, r->id);
     jsonw_kv(&a.w, "by", d->by);
+    if (d->instead_of.n)
+        jsonw_kv(&a.w, "for", d->instead_of);
     jsonw_kv(&a.w, "channel", d->channel);
     jsonw_kv(&a.w, "how", d->how);
     jsonw_kv(&a.w, "reason", d->reason);
@@ -192,7 +223,7 @@ int vote_put(struct store *s, const struct row *r, const struct store_decision *
         return -1;
     if (d->what != DECIDE_APPROVE)
         return 1;
-    int n = terms_of(s, r, &t) == 0 ? voted(s, SQL_VOTE_COUNT, r->id, SPAN_NONE) : -1;
+    int n = terms_of(s, r, &t) == 0 ? deputies_agreed(s, r->id, NULL) : -1;
     if (n < 0 || (uint64_t)n >= t.quorum)
         return n < 0 ? -1 : 1;
     return agreed(s, r, d, (uint64_t)n, t.quorum);

@@ -9,7 +9,9 @@
     X(TELL_ROOM, "SELECT coalesce(sum(at_ms BETWEEN ?2+1 AND ?3),0),coalesce(sum(own AND at_ms BETWEEN ?2+1 AND ?3),0)," \
         "coalesce(sum(state='due'),0),coalesce(sum(own AND state='due'),0) FROM (SELECT at_ms,state,sandbox=?4 AND (event='test')=?5 AS own" \
         " FROM tell WHERE target=?1 AND event<>'many' AND (state='due' OR at_ms>?2))") \
-    X(TELL_MORE, "UPDATE tell SET count=count+1 WHERE target=?1 AND of=?2 AND event='many' AND state='due' AND body=''") \
+    X(TELL_PROMPTS, "SELECT count(*),coalesce(sum(sandbox=?4),0) FROM tell WHERE target=?1" \
+        " AND event=?5 AND at_ms BETWEEN ?2+1 AND ?3") \
+    X(TELL_MORE, "UPDATE tell SET count=count+1,next_ms=min(next_ms,?3) WHERE target=?1 AND of=?2 AND event='many' AND state='due' AND body=''") \
     X(TELL_DUE, "SELECT id,event,title,body,count,at_ms FROM tell WHERE target=?1 AND of=?2 AND state='due'" \
         " AND NOT next_ms BETWEEN ?3+1 AND ?3+?4 AND (body<>'' OR NOT EXISTS(SELECT 1 FROM tell m" \
         " WHERE m.target=?1 AND m.state='due' AND m.event='many' AND m.body<>'')) ORDER BY next_ms,at_ms,id LIMIT 1") \

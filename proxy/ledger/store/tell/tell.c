@@ -45,8 +45,31 @@ static int room_for(struct store *s, const struct wire_tell_target *t, struct sp
     return room;
 }
 
+/* Of what asks people for something: 1 it may go by itself, 0 what this hour has room for is used up, -1. One sandbox
+ * has half of it at most, and one that was not heard of has a place past it, as in room_for. What nobody has decided
+ * for long has a budget of its own: new requests do not hide it. What is past it waits as before, and is told of with
+ * the others. */
+static int in_budget(struct store *s, const struct wire_tell_target *t, struct span event, struct span sandbox)
+{
+    sqlite3_stmt *q = t->budget ? db_stmt(&s->db, SQL_TELL_PROMPTS) : NULL;
+    if (q == NULL)
+        return t->budget ? -1 : 1;
+    db_text(q, 1, t->name);
+    db_int(q, 2, s->wall > TELL_BUDGET_MS ? s->wall - TELL_BUDGET_MS : 0);
+    db_int(q, 3, s->wall);
+    db_text(q, 4, sandbox);
+    db_text(q, 5, event);
+    int room = -1;
+    if (db_step(&s->db, q) == DB_ROW) {
+        uint64_t all = db_col_int(q, 0), own = db_col_int(q, 1);
+        room = all < t->budget + (own == 0 ? TELL_FIRST : 0) && own < (t->budget + 1) / 2;
+    }
+    sqlite3_reset(q);
+    return room;
+}
+
 static int insert(struct store *s, const struct wire_tell_target *t, struct span event, struct span ticket,
-                  struct span sandbox, struct span title, struct span body)
+                  struct span sandbox, struct span title, struct span body, uint64_t after_ms)
 {
     char text[8 + ID_TEXT + 1] = "msg_";
     bool many = body.n == 0;
@@ -65,32 +88,36 @@ static int insert(struct store *s, const struct wire_tell_target *t, struct span
     db_text(q, 8, body);
     db_int(q, 9, many);
     db_int(q, 10, s->wall);
-    db_int(q, 11, many ? s->wall + TELL_MANY_MS : s->wall);
+    db_int(q, 11, s->wall + after_ms);
     return db_run(&s->db, q);
 }
 
-static int one_more(struct store *s, const struct wire_tell_target *t)
+/* The sooner of when it was due and when this one is. */
+static int one_more(struct store *s, const struct wire_tell_target *t, uint64_t after_ms)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_TELL_MORE);
     if (q == NULL)
         return -1;
     db_text(q, 1, t->name);
     db_blob(q, 2, span_of(t->of.b, DIGEST_BYTES));
+    db_int(q, 3, s->wall + after_ms);
     if (db_run(&s->db, q) != 0)
         return -1;
-    return db_changes(&s->db) > 0 ? 0 : insert(s, t, SPAN("many"), SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE);
+    return db_changes(&s->db) > 0 ? 0
+                                  : insert(s, t, SPAN("many"), SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE, after_ms);
 }
 
 static int put(struct store *s, const struct wire_tell_target *t, const struct tell_facts *f)
 {
     struct dynbuf title, body;
-    int room = room_for(s, t, f->sandbox, span_eq(span_str(f->event), SPAN("test"))), bad = room < 0 ? -1 : 0;
-    if (room == 0)
-        return one_more(s, t);
-    if (bad != 0)
+    int room = room_for(s, t, f->sandbox, span_eq(span_str(f->event), SPAN("test"))), bad = 0;
+    int asks = room == 1 && f->waits ? in_budget(s, t, span_str(f->event), f->sandbox) : 1;
+    if (room < 0 || asks < 0)
         return -1;
+    if (room == 0 || asks == 0)
+        return one_more(s, t, room == 0 ? TELL_MANY_MS : TELL_DIGEST_MS);
     if (tell_write(t->kind, f, &title, &body) == 0)
-        bad = insert(s, t, span_str(f->event), f->ticket, f->sandbox, dynbuf_span(&title), dynbuf_span(&body));
+        bad = insert(s, t, span_str(f->event), f->ticket, f->sandbox, dynbuf_span(&title), dynbuf_span(&body), 0);
     else
         log_error("a message to %.*s cannot be written: it is too long, or there is no memory", SPAN_FMT(t->name));
     dynbuf_free(&title);
@@ -101,7 +128,7 @@ static int put(struct store *s, const struct wire_tell_target *t, const struct t
 /* ---- what there is to tell ---- */
 
 static const struct news {
-    enum tell_event event;
+    uint32_t event; /* any of these */
     const char *name, *words;
 } news[] = {
     [TICKET_PENDING] = {TELL_WAITING, "ticket.waiting", "A request waits for a decision"},
@@ -135,10 +162,9 @@ static int tenant_of(struct store *s, struct span ticket, struct span *tenant)
     return got;
 }
 
-int tell_ticket(struct store *s, const struct row *r)
+static int tell_of(struct store *s, const struct row *r, const struct news *n, struct span to)
 {
     const struct tell_targets *all = s->c.tell;
-    const struct news *n = news_of(s, r);
     struct span tenant = SPAN_NONE;
     uint32_t anybody = 0;
     for (size_t i = 0; all != NULL && i < all->n; i++)
@@ -161,6 +187,8 @@ int tell_ticket(struct store *s, const struct row *r)
                            .host = r->host,
                            .resource = r->record.resource,
                            .by = n->event == TELL_DECIDED ? r->by : SPAN_NONE,
+                           .asked = to,
+                           .waits = (n->event & TELL_WAITING) != 0,
                            .port = r->port,
                            .since_ms = r->created_ms,
                            .expires_ms = r->state == TICKET_PENDING ? r->expires_ms : 0};
@@ -168,6 +196,18 @@ int tell_ticket(struct store *s, const struct row *r)
         if (wants(&all->target[i], n->event, tenant, false) && put(s, &all->target[i], &f) != 0)
             return -1;
     return 0;
+}
+
+int tell_ticket(struct store *s, const struct row *r)
+{
+    return tell_of(s, r, news_of(s, r), SPAN_NONE);
+}
+
+int tell_escalated(struct store *s, const struct row *r, struct span to)
+{
+    static const struct news still = {TELL_WAITING | TELL_ESCALATED, "ticket.escalated",
+                                      "Nobody has decided yet, and others are asked as well"};
+    return tell_of(s, r, &still, to);
 }
 
 int tell_frozen(struct store *s, bool on, struct span by)

@@ -7,6 +7,8 @@
 
 /* A ticket is in another state now (or new); writes are frozen, or go on. */
 int tell_ticket(struct store *s, const struct row *r) MUSTCHECK;
+/* One that waits still, and these are asked now, too. */
+int tell_escalated(struct store *s, const struct row *r, struct span to) MUSTCHECK;
 int tell_frozen(struct store *s, bool on, struct span by) MUSTCHECK;
 /* Once a second: what is over is forgotten. */
 int tell_tick(struct store *s) MUSTCHECK;

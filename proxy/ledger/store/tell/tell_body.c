@@ -55,6 +55,7 @@ static void collect(const struct tell_facts *f, struct text *t)
     }
     add(t, "resource", "Resource", f->resource, true);
     add(t, "by", "By", f->by, true);
+    add(t, "asked", "Asked now", f->asked, false);
     if (f->since_ms > 0 && utc_text(f->since_ms, false, t->since))
         add(t, "since", "Since", span_str(t->since), false);
     if (f->expires_ms > 0 && utc_text(f->expires_ms, false, t->expires))

@@ -13,7 +13,9 @@ struct tell_facts {
     struct span desk;          /* the page's URL, without '/' at its end */
     uint64_t at_ms;
     struct span ticket, state, sandbox, tenant, op, effect, method, host, resource, by;
+    struct span asked; /* of one that escalates: who is asked now, too */
     uint16_t port;
+    bool waits;                    /* people are asked for something */
     uint64_t since_ms, expires_ms; /* 0: there is none */
     uint64_t count, waiting;       /* of many: how many messages it stands for; how many requests wait now */
     size_t nwhose;                 /* whose most of those are */

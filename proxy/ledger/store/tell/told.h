@@ -15,7 +15,9 @@ enum {
     TELL_MANY_MS = 10 * 1000,
     TELL_BACKOFF_MS = 2000, /* after the first try; twice that, and so on, up to */
     TELL_BACKOFF_MAX_MS = 10 * 60 * 1000,
-    TELL_TOLD_MS = 10 * 60 * 1000 /* for so long it is remembered that it was told, and that it was not for: */
+    TELL_DIGEST_MS = 10 * 60 * 1000, /* past a target's budget of an hour: then one stands for them, */
+    TELL_BUDGET_MS = 3600 * 1000,
+    TELL_TOLD_MS = TELL_BUDGET_MS /* for so long it is remembered that it was told, and that it was not for: */
 };
 #define TELL_GIVEN_UP_MS (7ull * 24 * 3600 * 1000)
 

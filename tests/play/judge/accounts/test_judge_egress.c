@@ -3,7 +3,7 @@
 #include "proxy/judge/accounts/egress.h"
 #include "tests/play/judge/play.h"
 
-#define READS "allow read GET / rule=reads\nallow write POST / rule=writes\n"
+#define READS "allow read GET / rule=reads\nhold write POST /held rule=held\nallow write POST / rule=writes\n"
 
 enum { MIB = 1024 * 1024 };
 
@@ -283,6 +283,73 @@ static void a_tenants_is_counted_anew_after_its_time(void **state)
     play_close(&p);
 }
 
+/* Whoever created it said what it may reach: nothing else, also where the policy lets it, and what the policy denies
+ * stays so. */
+static void a_narrowing_is_before_the_policy(void **state)
+{
+    struct play p;
+    struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses"), .kind = SPAN("started"), .generation = 1};
+    static const char *const reach[] = {"+n other.example\n", "-n api.example\n", "-a 127.0.0.0/8\n",
+                                        "-a 10.0.0.0/8\n", "+n api.example\n"}; /* the policy says 127.0.0.1 */
+    play_all(&p, READS);
+    for (size_t i = 0; i < 5; i++) {
+        s.reach = span_str(reach[i]);
+        s.generation++;
+        struct dynbuf *b = from(&p);
+        wire_put_sandbox(b, &s);
+        msg_put_u8(b, false);
+        assert_int_equal(give(&p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+        again(&p);
+        give_request(&p, XID(i), GET("/a"));
+        if (i < 3) {
+            expect_reply(&p, XID(i), 403, "network-denied");
+            expect_audit(&p, XID(i), "allow", "network-denied");
+            give_request(&p, XID(10 + i), POST("/held", "x")); /* and nobody is asked to approve it */
+            expect_reply(&p, XID(10 + i), 403, "network-denied");
+            expect_audit(&p, XID(10 + i), "hold", "network-denied");
+            continue;
+        }
+        if (i == 3)
+            expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        struct wire_forward f = expect_forward(&p, XID(i), NULL);
+        assert_true(span_eq(f.reach, i == 3 ? span_str(reach[i]) : SPAN_NONE));
+        give_result(&p, XID(i), OUTCOME_NOT_SENT, 0, false, i == 3 ? "network-denied" : "upstream-closed");
+        expect_reply(&p, XID(i), i == 3 ? 403 : 502, i == 3 ? "network-denied" : NULL);
+        expect_outcome(&p, XID(i), false);
+    }
+    play_close(&p);
+}
+
+/* Of a place that this sandbox may only reach at some addresses, nobody says at which one another of its session was
+ * answered. */
+static void a_kept_answer_is_not_given_where_the_address_decides(void **state)
+{
+    struct play p;
+    static const char *const reach[] = {"-a 10.0.0.0/8\n", "+a 127.0.0.0/8\n", "+n api.example\n"};
+    struct wire_sandbox s = {.name = SPAN("sb"), .session = SPAN("ses"), .generation = 1};
+    struct wire_ticket_state t = {.ticket = {{1}}, .state = TICKET_DONE, .joined = true, .has_answer = true};
+    struct wire_answer a = {.status = 201, .reason = SPAN("Created")};
+    play_all(&p, "hold write POST /w rule=writes\n");
+    for (size_t i = 0; i < 3; i++) {
+        s.reach = span_str(reach[i]);
+        struct dynbuf *b = from(&p);
+        wire_put_sandbox(b, &s);
+        msg_put_u8(b, false);
+        assert_int_equal(give(&p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+        give_request(&p, XID(i + 1), POST("/w", "x"));
+        expect_ticket_open(&p, XID(i + 1));
+        b = from(&p);
+        wire_put_ticket_state(b, &t);
+        wire_put_answer(b, &a);
+        msg_put_u64(b, 7);
+        msg_put_span(b, SPAN("made it"));
+        assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(i + 1), -1), 0);
+        expect_reply(&p, XID(i + 1), i < 2 ? 409 : 201, i < 2 ? "executed" : "made it");
+        expect_audit(&p, XID(i + 1), "hold", i < 2 ? "executed" : "answer-kept");
+    }
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +360,8 @@ int main(void)
         cmocka_unit_test(what_cannot_fit_takes_nothing),
         cmocka_unit_test(it_goes_on_where_the_ledger_says),
         cmocka_unit_test(a_tenants_is_counted_anew_after_its_time),
+        cmocka_unit_test(a_narrowing_is_before_the_policy),
+        cmocka_unit_test(a_kept_answer_is_not_given_where_the_address_decides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

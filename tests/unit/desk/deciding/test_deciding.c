@@ -115,7 +115,8 @@ static int group_setup(void **state)
     static const char *const files[] = {"schema.sql",           "schema_2.sql",         "schema_3.sql",
                                         "askers/schema_9.sql",  "people/schema_10.sql", "gates/schema_12.sql",
                                         "askers/schema_13.sql", "tell/schema_14.sql",   "egress/schema_15.sql",
-                                        "people/schema_16.sql", "people/schema_17.sql"};
+                                        "people/schema_16.sql", "people/schema_17.sql", "people/schema_18.sql",
+                                        "egress/schema_19.sql"};
     static const struct row rows[] = {
         {REPO, "pending", "delete", "github:acme/app", NULL, NULL, NULL, 0, 5},
         {CODED, "pending", "write", NULL, NULL, NULL, "[[\"content-encoding\",\"gzip\"]]", 5, 6},

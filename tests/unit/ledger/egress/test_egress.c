@@ -39,7 +39,8 @@ static void start(uint64_t requests, bool goes_on)
                                    .kind = SPAN("started"),
                                    .tenant = SPAN("acme"),
                                    .egress = {requests, 4096},
-                                   .egress_epoch = goes_on};
+                                   .egress_epoch = goes_on,
+                                   .reach = goes_on ? SPAN_NONE : SPAN("+n api.test\n")};
     const char *why;
     assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
     assert_null(why);
@@ -59,6 +60,7 @@ static void a_count_is_of_one_start(void **state)
     put(EGRESS_SANDBOX, "box", first, 3, 100);
     start(7, true); /* it goes on after a pause */
     assert_int_equal(seen.egress_epoch, first);
+    assert_true(seen.reach.n > 0); /* and what it may reach is as before */
     assert_int_equal(seen.generation, first + 1);
     put(EGRESS_SANDBOX, "box", first, 4, 120);
     fix_reopen();

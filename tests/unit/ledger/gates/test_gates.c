@@ -5,21 +5,25 @@
 #include "proxy/ledger/store/gates/asked.h"
 #include "tests/unit/ledger/ledger_fix.h"
 
-static struct dynbuf input;
+static struct dynbuf input, body;
+static bool complete;
 
-static struct wire_ticket_state held(unsigned join, struct span body)
+static struct wire_ticket_state held(unsigned join, struct span bytes)
 {
     fix_gates =
         (struct wire_gates){.n = 2, .name = {SPAN("risk"), SPAN("scan")}, .of = {fix_digest(1), fix_digest(2)}};
-    return fix_hold("s1", join, join, body);
+    return fix_hold("s1", join, join, bytes);
 }
 
 static int next(struct span name)
 {
-    struct store_gate g = {.input = &input};
+    struct store_gate g = {.each = 3, .input = &input, .body = &body};
     dynbuf_free(&input);
+    dynbuf_free(&body);
     dynbuf_init(&input, 1024 * 1024);
+    dynbuf_init(&body, 1024 * 1024);
     int got = store_gate_next(fix, &g);
+    complete = g.complete;
     if (got == 1) {
         assert_true(span_eq(g.name, name));
         struct digest of = fix_digest(span_eq(name, SPAN("risk")) ? 1 : 2);
@@ -115,24 +119,47 @@ static void it_is_told_the_facts_and_the_body_or_that_there_is_more(void **state
 {
     static uint8_t large[64 * 1024 + 1];
     struct arena a;
-    for (size_t i = 0; i < 2; i++) {
-        struct span body = i == 0 ? SPAN("hello") : span_of(large, sizeof(large));
-        held((unsigned)i + 1, body);
+    for (size_t i = 0; i < 3; i++) {
+        static const struct span end = SPAN("}}"); /* which is the keeper's to say, with the body or without */
+        held((unsigned)i + 1, i == 0 ? SPAN("hello") : span_of(large, i == 1 ? sizeof(large) : 0));
         assert_int_equal(next(SPAN("risk")), 1);
         arena_init(&a, 4 * 1024 * 1024);
+        assert_int_equal(dynbuf_add(&input, end), 0);
         const struct json *all = json_parse(dynbuf_span(&input), &a);
         assert_non_null(all);
         assert_true(span_eq(json_text(all, SPAN("method")), SPAN("POST")));
         assert_true(span_eq(json_text(all, SPAN("sandbox")), SPAN("s1")));
         assert_int_equal(json_text(all, SPAN("digest")).n, 64);
         const struct json *b = json_get(all, SPAN("body"));
-        assert_int_equal(json_get(b, SPAN("complete"))->truth, i == 0);
-        assert_true(span_eq(json_text(b, SPAN("base64")), i == 0 ? SPAN("aGVsbG8=") : SPAN_NONE));
-        assert_int_equal(json_text(b, SPAN("sha256")).n, 64);
+        assert_int_equal(complete, i != 1);
+        assert_null(json_get(b, SPAN("base64")));
+        assert_true(span_eq(dynbuf_span(&body), i == 0 ? SPAN("aGVsbG8=") : SPAN_NONE));
+        assert_true(i == 2 || json_text(b, SPAN("sha256")).n == 64);
         arena_free(&a);
         dynbuf_free(&input);
         fix_sql("UPDATE gate SET state='failed'");
     }
+}
+
+/* What one sandbox waits for does not use up all the places, nor go before the first of another. */
+static void a_neighbour_is_asked_about_too(void **state)
+{
+    for (unsigned i = 1; i <= 3; i++)
+        held(i, SPAN_NONE);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(next(i % 2 ? SPAN("scan") : SPAN("risk")), 1);
+    assert_int_equal(next(SPAN_NONE), 0);
+    fix_gates = (struct wire_gates){.n = 1, .name = {SPAN("scan")}, .of = {fix_digest(2)}};
+    struct wire_ticket_state st = fix_hold("s2", 7, 7, SPAN_NONE);
+    assert_int_equal(next(SPAN("scan")), 1);
+    answer(&st.ticket, SPAN("scan"), GATE_ALLOW, "");
+    fix_gates = (struct wire_gates){.n = 1, .name = {SPAN("scan")}, .of = {fix_digest(2)}};
+    (void)fix_hold("s2", 8, 8, SPAN_NONE);
+    fix_sql("UPDATE gate SET state='failed' WHERE state='asked' AND name='scan'");
+    assert_int_equal(next(SPAN("scan")), 1); /* of s2, though those of s1 are older */
+    assert_int_equal(fix_count("SELECT count(*) FROM gate g JOIN ticket t ON t.id=g.ticket WHERE g.state='asked' AND "
+                               "t.sandbox='s2'"),
+                     1);
 }
 
 int main(void)
@@ -142,8 +169,10 @@ int main(void)
                                        FRESH(what_says_nothing_leaves_it_to_the_people),
                                        FRESH(it_is_asked_once_over_joins_and_restarts),
                                        FRESH(what_cannot_be_asked_is_due_again_later_and_not_for_ever),
-                                       FRESH(it_is_told_the_facts_and_the_body_or_that_there_is_more)};
+                                       FRESH(it_is_told_the_facts_and_the_body_or_that_there_is_more),
+                                       FRESH(a_neighbour_is_asked_about_too)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     dynbuf_free(&input);
+    dynbuf_free(&body);
     return rc;
 }

@@ -297,6 +297,91 @@ static void what_the_start_mends_is_told(void **state)
     assert_true(says("ticket.unknown"));
 }
 
+/* Of more than somebody can look at in an hour: in one message, and each of them waits as before. */
+static void past_a_budget_one_message_stands_for_the_rest(void **state)
+{
+    told_by(1);
+    targets.target[0].events = TELL_WAITING;
+    targets.target[0].budget = 4;
+    for (unsigned i = 0; i < 5; i++) {
+        fix_hold("noisy", i + 1, i + 1, SPAN_NONE);
+        fix_time(60000);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        fix_hold("calm", i + 100, i + 100, SPAN_NONE);
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='ticket.waiting' AND sandbox='noisy'"), 2);
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='ticket.waiting' AND sandbox='calm'"), 2);
+    assert_int_equal(fix_count("SELECT count FROM tell WHERE event='many'"), 4);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='pending'"), 8); /* nothing is lost */
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(next(0), 1);
+        became(TELL_TOLD, "");
+    }
+    assert_int_equal(next(0), 0); /* not yet */
+    fix_time(TELL_DIGEST_MS);
+    assert_int_equal(next(0), 1);
+    assert_true(says("tickets.many") && says("\"messages\":\"4\"") && says("\"waiting\":\"8\""));
+    became(TELL_TOLD, "");
+    fix_time(TELL_BUDGET_MS);
+    assert_int_equal(store_tick(fix), 0);
+    assert_int_equal(store_commit(fix), 0);
+    fix_hold("noisy", 900, 900, SPAN_NONE);
+    assert_int_equal(next(0), 1);
+    assert_true(says("ticket.waiting")); /* another hour */
+}
+
+/* Whose first word would else come after ten minutes, and what nobody has decided for long as late. */
+static void a_budget_that_others_used_up_hides_no_first_word_and_no_escalation(void **state)
+{
+    told_by(1);
+    targets.target[0].events = TELL_WAITING;
+    targets.target[0].budget = 2;
+    fix_people = (struct wire_people){.quorum = 1, .escalate = {.n = 1, .step = {{120 * 1000, SPAN("leads")}}}};
+    for (unsigned i = 0; i < 4; i++)
+        fix_hold(i & 1 ? "noisy1" : "noisy2", i + 1, i + 1, SPAN_NONE);
+    fix_hold("calm", 100, 100, SPAN_NONE);
+    fix_hold("calm", 101, 101, SPAN_NONE); /* the second waits with the others */
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='ticket.waiting' AND sandbox='calm'"), 1);
+    assert_int_equal(fix_count("SELECT count FROM tell WHERE event='many'"), 3);
+    fix_time(120 * 1000);
+    assert_int_equal(store_tick(fix), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(fix_count("SELECT count(DISTINCT sandbox) FROM tell WHERE event='ticket.escalated'"), 3);
+    fix_people = (struct wire_people){.quorum = 1};
+    for (unsigned i = 0; i < 2 * TELL_FIRST; i++) { /* and that has an end, too */
+        char name[16];
+        snprintf(name, sizeof(name), "one%u", i);
+        fix_hold(name, 200 + i, 200 + i, SPAN_NONE);
+        if (i % 20 == 19)
+            fix_time(60 * 1000);
+    }
+    assert_int_equal(fix_count("SELECT count(*) FROM tell WHERE event='ticket.waiting'"), 2 + TELL_FIRST);
+}
+
+/* What waits for ten minutes takes along nothing that is told of after ten seconds. */
+static void a_flood_past_a_digest_is_told_of_in_its_time(void **state)
+{
+    told_by(1);
+    targets.target[0].budget = 1;
+    fix_hold("s1", 1, 1, SPAN_NONE);
+    fix_hold("s1", 2, 2, SPAN_NONE);
+    assert_int_equal(fix_count("SELECT next_ms-at_ms FROM tell WHERE event='many'"), TELL_DIGEST_MS);
+    struct wire_ticket_state st = fix_hold("s2", 3, 3, SPAN_NONE);
+    for (unsigned i = 0; i < TELL_SANDBOX_MINUTE; i++) {
+        assert_int_equal(fix_decide(&st.ticket, DECIDE_DENY, NULL), DECIDED_DONE);
+        st = fix_hold("s2", 10 + i, 10 + i, SPAN_NONE);
+    }
+    while (next(0) == 1)
+        became(TELL_TOLD, "");
+    fix_time(TELL_MANY_MS);
+    assert_int_equal(next(0), 1);
+    assert_true(says("tickets.many"));
+    became(TELL_TOLD, "");
+    fix_decide(&st.ticket, DECIDE_DENY, NULL);
+    assert_int_equal(
+        fix_count("SELECT count(*) FROM tell WHERE event='many' AND state='due' AND next_ms>at_ms+10000"), 0);
+}
+
 static void what_is_over_is_forgotten(void **state)
 {
     const char *why;
@@ -331,6 +416,9 @@ int main(void)
                                        FRESH(it_is_the_same_at_each_try_and_later_each_time),
                                        FRESH(the_last_try_is_as_its_time_is_over),
                                        FRESH(what_must_not_be_told_again_is_given_up_at_once),
+                                       FRESH(past_a_budget_one_message_stands_for_the_rest),
+                                       FRESH(a_budget_that_others_used_up_hides_no_first_word_and_no_escalation),
+                                       FRESH(a_flood_past_a_digest_is_told_of_in_its_time),
                                        FRESH(a_flood_is_one_message_and_hides_nobody_and_no_operator),
                                        FRESH(so_many_wait_and_no_more),
                                        FRESH(tests_hide_no_thaw_and_what_waits_of_an_operator_is_bounded),

@@ -302,6 +302,7 @@ static void the_pack_tells_asking_from_calling(void **state)
 #define C "https://api.githubcopilot.com/mcp"
     static const struct kit_row rows[] = {
         {"POST", C "/", JSON, M("tools/list"), ALLOWED("read")},
+        {"POST", C "/", JSON, M("server/discover"), ALLOWED("read")},
         {"POST", C, JSON, "[" M("initialize") "," M("notifications/initialized") "]", ALLOWED("read")},
         {"POST", C "/x/issues/readonly", JSON, P("resources/read", "{\"uri\":\"a:b\"}"), ALLOWED("read")},
         {"POST", C, JSON, CALL("create_issue", "{}"), HELD("write")},

@@ -1,44 +1,18 @@
-/* MCP servers, in the conversation's sandbox: started when a model is to be asked, so that it can be told their
- * tools, and again when one has ended; each ends with its turn. One call of a server is in flight, the others wait.
- */
-#include "broker/work/servers.h"
+/* MCP servers, in the conversation's sandbox or over HTTP: started when a model is to be asked, so that it can be
+ * told their tools (begin.c), and again when one has ended; each ends with its turn. One call of a server is in
+ * flight, the others wait. */
+#include "broker/work/servers/servers_in.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "broker/work/tools.h"
-#include "common/control/sse.h"
 #include "common/net/loop.h"
 
 enum {
-    DISCOVER_MS = 10 * 1000, /* then the other era is tried */
-    BEGIN_MS = 60 * 1000,
     STARTS_MAX = 3, /* of one server in one turn */
     WINDOW = 32 * 1024,
-    JSON_ROOM = 60 * 1024,
-    LAST_WORDS = 256,
-    OUTPUT = 1 << 30
-};
-
-struct server {
-    struct task *task;
-    const struct mcp_server *is;
-    enum { SERVER_NONE = 0, SERVER_BEGINS, SERVER_RUNS, SERVER_FAILED } state;
-    struct mcp mcp;
-    struct errand *errand, *post; /* what it writes; what it is told */
-    struct sse sse;
-    struct timer *timer;
-    char stream[24];
-    uint64_t unfed, sent; /* bytes that it has not taken; that are on their way */
-    unsigned starts;
-    bool ready, answered, broken, over, calls; /* what came of a piece; calls: ord is in flight */
-    uint64_t ord, waiting;                     /* waiting: a bit for each call */
-    char words[LAST_WORDS + 1];                /* of its standard error */
-};
-
-struct servers {
-    struct server server[MCP_SERVERS_MAX];
-    bool thinks; /* a model is to be asked once they are there */
+    LAST_WORDS = SERVER_LAST_WORDS
 };
 
 static void next(struct server *s);
@@ -48,6 +22,7 @@ static void go_on(struct task *t);
 
 static void stop(struct server *s)
 {
+    remote_free(&s->remote);
     errand_free(&s->errand); /* the command ends with who follows it */
     errand_free(&s->post);
     timer_free(&s->timer);
@@ -58,7 +33,7 @@ static void stop(struct server *s)
     s->state = SERVER_NONE;
     s->stream[0] = '\0';
     s->unfed = s->sent = 0;
-    s->ready = s->answered = s->broken = s->over = false;
+    s->ready = s->answered = s->broken = s->over = s->leasing = false;
 }
 
 static void say(struct server *s, const char *state, struct span why)
@@ -93,7 +68,7 @@ static void refuse_waiting(struct server *s, struct span why)
 
 /* It is of no use any more. What was in flight may have been done; it is started anew for the next call, unless it
  * never came to run, or ends again and again. */
-static void lost(struct server *s, const char *words, bool with_box)
+void server_lost(struct server *s, const char *words, bool with_box)
 {
     struct task *t = s->task;
     bool begins = s->state == SERVER_BEGINS, calls = s->calls;
@@ -114,8 +89,6 @@ static void lost(struct server *s, const char *words, bool with_box)
 
 /* --- what it is told ------------------------------------------------------------------------------ */
 
-static void tell(struct server *s);
-
 static void posted(void *arg, struct errand *e, enum errand_event ev)
 {
     struct server *s = arg;
@@ -124,18 +97,22 @@ static void posted(void *arg, struct errand *e, enum errand_event ev)
         return;
     errand_free(&s->post);
     if (status != 204) {
-        lost(s, "cannot be told anything", false);
+        server_lost(s, "cannot be told anything", false);
         return;
     }
     dynbuf_drop(&s->mcp.out, s->sent);
     s->sent = 0;
-    tell(s);
+    server_tell(s);
 }
 
 /* As much as it may be told now. */
-static void tell(struct server *s)
+void server_tell(struct server *s)
 {
     struct task *t = s->task;
+    if (s->remote != NULL) {
+        remote_tell(s->remote);
+        return;
+    }
     size_t n = s->mcp.out.n < WINDOW - s->unfed ? s->mcp.out.n : WINDOW - s->unfed;
     if (s->post != NULL || s->stream[0] == '\0' || n == 0)
         return;
@@ -149,7 +126,7 @@ static void tell(struct server *s)
     s->sent = n;
     s->unfed += n;
     if (s->post == NULL)
-        lost(s, "cannot be told anything", false);
+        server_lost(s, "cannot be told anything", false);
 }
 
 /* --- what it says --------------------------------------------------------------------------------- */
@@ -189,7 +166,7 @@ static void keep_words(struct server *s, struct span data)
     free(bytes);
 }
 
-static int on_event(void *ctx, const struct api_event *e)
+int server_event(void *ctx, const struct api_event *e)
 {
     struct server *s = ctx;
     uint64_t n = 0;
@@ -224,11 +201,12 @@ static void came(struct server *s)
 {
     struct task *t = s->task;
     if (s->broken) {
-        lost(s, s->mcp.why.text, false);
+        struct span why = arena_printf(&t->step_arena, "is given up: %s", s->mcp.why.text); /* with a NUL */
+        server_lost(s, why.p != NULL ? (const char *)why.p : "is given up", false);
     } else if (s->over) {
-        lost(s, "has ended", !t->box_up);
+        server_lost(s, "has ended", !t->box_up);
     } else {
-        tell(s);
+        server_tell(s);
         if (s->ready && s->state == SERVER_BEGINS) {
             s->ready = false;
             s->state = SERVER_RUNS;
@@ -242,7 +220,7 @@ static void came(struct server *s)
     }
 }
 
-static void heard(void *arg, struct errand *e, enum errand_event ev)
+void server_heard(void *arg, struct errand *e, enum errand_event ev)
 {
     struct server *s = arg;
     struct task *t = s->task;
@@ -251,77 +229,67 @@ static void heard(void *arg, struct errand *e, enum errand_event ev)
     if (ev == ERRAND_HEAD || ev == ERRAND_DATA) {
         if (e->status != 200) {
             t->box_up &= e->status != 404;
-            lost(s, "cannot be started", e->status == 404);
+            server_lost(s, "cannot be started", e->status == 404);
         } else if (ev == ERRAND_DATA && sse_feed(&s->sse, e->data) < 0) {
-            lost(s, "wrote more than can be read at once", false);
+            server_lost(s, "wrote more than can be read at once", false);
         } else if (ev == ERRAND_DATA) {
             came(s);
         }
         return;
     }
-    lost(s, "cannot be followed any more", false);
+    server_lost(s, "cannot be followed any more", false);
+}
+
+void server_remote(void *arg, enum mcp_event ev)
+{
+    struct server *s = arg;
+    if (s->task->over)
+        return;
+    s->ready |= ev == MCP_READY;
+    s->answered |= ev == MCP_ANSWERED;
+    s->broken |= ev == MCP_BROKEN;
+    came(s);
 }
 
 /* --- its begin -------------------------------------------------------------------------------------- */
 
-static void late(void *arg)
+void server_late(void *arg)
 {
     struct server *s = arg;
-    enum mcp_event ev = s->calls ? MCP_BROKEN : mcp_late(&s->mcp);
-    if (ev != MCP_NOTHING) {
-        lost(s, "did not answer in time", false);
+    if (s->leasing) {
+        server_lost(s, "cannot be started: its lease did not come in time", false);
         return;
     }
-    timer_set(s->timer, BEGIN_MS);
-    tell(s);
+    if (!s->calls && !s->answers && s->mcp.state != MCP_DISCOVERING) {
+        s->answers = true; /* the time was for the other era's try, and it has answered that */
+        timer_set(s->timer, s->is->start_ms);
+        return;
+    }
+    s->answers = true;
+    enum mcp_event ev = s->calls ? MCP_BROKEN : mcp_late(&s->mcp);
+    if (ev != MCP_NOTHING) {
+        server_lost(s, "did not answer in time", false);
+        return;
+    }
+    timer_set(s->timer, s->is->start_ms);
+    server_tell(s);
 }
 
-static struct span command(struct server *s)
+/* Those that do not run: inside in a sandbox that does, the others over HTTP. */
+static void begin_those(struct task *t, bool inside)
 {
-    struct dynbuf b;
-    struct jsonw w;
-    dynbuf_init(&b, JSON_ROOM);
-    jsonw_begin(&w, &b);
-    jsonw_object(&w);
-    jsonw_kv_array(&w, "argv");
-    for (size_t i = 0; i < s->is->words; i++)
-        jsonw_string(&w, s->is->word[i]);
-    jsonw_end_array(&w);
-    jsonw_kv_bool(&w, "input", true);
-    jsonw_kv_u64(&w, "timeout", 86400);
-    jsonw_kv_u64(&w, "output", OUTPUT);
-    jsonw_end_object(&w);
-    return arena_keep(&s->task->step_arena, &b);
+    for (size_t i = 0; i < t->w->tools.n && t->servers->thinks && !t->over; i++) {
+        struct server *s = &t->servers->server[i];
+        if ((s->is->words > 0) == inside && s->state == SERVER_NONE && s->starts < STARTS_MAX)
+            server_begin(s);
+    }
 }
 
-static void begin(struct server *s)
-{
-    struct task *t = s->task;
-    const struct errand_ask ask = {.tenant = span_of(t->claim.tenant, t->claim.tenant_n),
-                                   .lane = span_str(t->lane),
-                                   .method = "POST",
-                                   .target = desk_box(t, "/exec", SPAN_NONE),
-                                   .json = command(s)};
-    s->starts++;
-    s->words[0] = '\0';
-    s->state = SERVER_BEGINS;
-    mcp_begin(&s->mcp, s->is->name);
-    sse_init(&s->sse, on_event, s);
-    s->timer = timer_new(t->w->loop, late, s);
-    if (s->timer != NULL && ask.target.p != NULL && ask.json.p != NULL)
-        s->errand = errand_new(&t->w->errands, &ask, heard, s);
-    if (s->errand == NULL)
-        lost(s, "cannot be started", false);
-    else
-        timer_set(s->timer, DISCOVER_MS);
-}
-
-/* Those that do not run, in a sandbox that does. */
 static void boxed(struct task *t, uint64_t arg, unsigned status, struct span body)
 {
-    for (size_t i = 0; i < t->w->tools.n && status == 200 && t->servers->thinks; i++)
-        if (t->servers->server[i].state == SERVER_NONE && t->servers->server[i].starts < STARTS_MAX)
-            begin(&t->servers->server[i]);
+    if (status == 200)
+        begin_those(t, true);
+    t->servers->boxing = false;
     go_on(t);
 }
 
@@ -331,7 +299,7 @@ static void go_on(struct task *t)
     for (size_t i = 0; i < t->w->tools.n; i++)
         if (t->servers->server[i].state == SERVER_BEGINS)
             return;
-    if (t->servers->thinks && !t->over) {
+    if (!t->servers->boxing && t->servers->thinks && !t->over) {
         t->servers->thinks = false;
         think_begin(t);
     }
@@ -339,18 +307,28 @@ static void go_on(struct task *t)
 
 void servers_think(struct task *t)
 {
-    if (t->servers == NULL && t->w->tools.n > 0)
+    if (t->servers == NULL && t->w->tools.n > 0 && !t->found.replays)
         t->servers = calloc(1, sizeof(*t->servers));
     if (t->servers == NULL) {
         think_begin(t);
         return;
     }
+    bool inside = false;
     for (size_t i = 0; i < t->w->tools.n; i++) {
         t->servers->server[i].task = t;
         t->servers->server[i].is = &t->w->tools.server[i];
+        inside |= t->w->tools.server[i].words > 0;
     }
-    t->servers->thinks = true;
-    box_need(t, boxed, 0);
+    t->servers->thinks = t->servers->boxing = true;
+    begin_those(t, false);
+    if (t->over)
+        return;
+    if (inside) {
+        box_need(t, boxed, 0);
+    } else {
+        t->servers->boxing = false;
+        go_on(t);
+    }
 }
 
 void servers_quiet(struct task *t)
@@ -365,7 +343,7 @@ void servers_step(struct task *t)
     for (size_t i = 0; t->servers != NULL && i < MCP_SERVERS_MAX; i++) {
         struct server *s = &t->servers->server[i];
         s->waiting = 0;
-        if (s->calls) /* its answer would be another call's */
+        if (s->calls || s->leasing) /* its answer would be another call's; nobody hears of its lease any more */
             stop(s);
         s->calls = false;
     }
@@ -439,7 +417,7 @@ static void send(struct server *s, uint64_t ord)
     s->calls = true;
     s->ord = ord;
     timer_set(s->timer, s->is->timeout_ms);
-    tell(s);
+    server_tell(s);
 }
 
 static void next(struct server *s)
@@ -448,13 +426,19 @@ static void next(struct server *s)
     if (s->waiting == 0 || s->calls || s->task->over)
         return;
     if (s->state == SERVER_NONE)
-        begin(s);
+        server_begin(s);
     if (s->state != SERVER_RUNS)
         return;
     while (!(s->waiting & UINT64_C(1) << ord))
         ord++;
     s->waiting &= ~(UINT64_C(1) << ord);
     send(s, ord);
+}
+
+bool servers_outside(const struct task *t, struct span tool)
+{
+    const struct server *s = server_of(t, tool);
+    return s != NULL && s->is->words == 0;
 }
 
 bool servers_call(struct task *t, uint64_t ord)
@@ -480,7 +464,7 @@ bool servers_abort(struct task *t, uint64_t ord)
         s->waiting &= ~(UINT64_C(1) << ord);
         task_done(t, ord, CALL_ERROR, SPAN("it was cancelled before it was run"));
     } else if (s->calls && s->ord == ord) {
-        lost(s, "was ended, since the turn was cancelled", false);
+        server_lost(s, "was ended, since the turn was cancelled", false);
     }
     return true;
 }

@@ -15,6 +15,8 @@ void servers_free(struct task *t);
 bool servers_know(struct task *t, struct span name, struct span *kept, enum call_class *class);
 /* The spans are the servers', until one of them ends. */
 size_t servers_tools(const struct task *t, struct model_tool *out, size_t most);
+/* Is it a tool of a server that is asked over HTTP? It needs no sandbox. */
+bool servers_outside(const struct task *t, struct span tool);
 /* False: the call is of no server's. Else task_done comes. */
 bool servers_call(struct task *t, uint64_t ord) MUSTCHECK;
 bool servers_abort(struct task *t, uint64_t ord) MUSTCHECK;
