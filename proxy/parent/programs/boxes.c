@@ -272,10 +272,11 @@ void parent_boxes_end(struct parent *p, const char *why)
 {
     parent_stores_end(p, 0);
     for (size_t i = 0; i < BOXES_MAX; i++) {
+        if (p->boxes[i].id == 0)
+            continue; /* a free place, and mostly memory that was never touched */
         if (p->boxes[i].pid > 0 && p->boxes[i].name[0] != '\0') /* nobody's is nobody's loss */
             note_end(p, &p->boxes[i], why);
         end_box(p, &p->boxes[i]);
-        if (p->boxes[i].id != 0)
-            p->boxes[i].id = BOX_OF_NONE;
+        p->boxes[i].id = BOX_OF_NONE;
     }
 }

@@ -8,7 +8,7 @@ import threading
 
 import room  # noqa: F401
 from boxes import Nobodys
-from gateway import Gateway, upstream_yaml
+from gateway import Gateway, running, upstream_yaml
 from harness import PATIENCE
 from models import Model
 
@@ -115,10 +115,10 @@ class Broker:
     def pid(self, worker):
         """Of one of the broker's processes, once it is there; 0: of the one that serves."""
         def found():
-            for line in self.lab.run(["pgrep", "-P", str(self.gw.process.pid), "-f", "countersign-broker"]).out.split():
+            for pid in running(self.gw.process.pid, "countersign-broker"):
                 try:
-                    if self.serves(int(line)) == (worker == 0):
-                        return int(line)
+                    if self.serves(pid) == (worker == 0):
+                        return pid
                 except OSError:  # it has just ended
                     pass
             return None

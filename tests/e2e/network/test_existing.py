@@ -82,10 +82,10 @@ def what_has_no_token_is_told_what_to_trust(lab):
 
 @test()
 def java_trusts_by_the_truststore(lab):
-    classes = fetch_class(lab)
-    up, gw, base = api_setup(lab)
+    classes, system = fetch_class(lab), "/etc/ssl/certs/ca-certificates.crt"
+    up, gw, base = api_setup(lab, config=f"roots: {system}\n")
     listed = lab.run(["keytool", "-list", "-keystore", gw.state / "truststore.p12", "-storepass", "changeit"], rc=0)
-    roots = len(re.findall("BEGIN CERT", open("/etc/ssl/certs/ca-certificates.crt", encoding="ascii").read()))
+    roots = len(re.findall("BEGIN CERT", open(system, encoding="ascii").read()))
     assert listed.out.count(b"trustedCertEntry") == roots + 1 and b"countersign-1," in listed.out, listed.text()
 
     def run(*words):
