@@ -160,7 +160,7 @@ static void look_up(struct errand *r, const struct wire_upstream *to)
     struct fetcher *f = r->fetcher;
     struct dynbuf *b = f->resolver != NULL ? chan_begin(f->resolver, M_RESOLVE, r->job) : NULL;
     if (b == NULL) {
-        fail(r, "its host cannot be looked up: the resolver is restarting");
+        fail_unbegun(r, "its host cannot be looked up: the resolver is restarting");
         return;
     }
     msg_put_span(b, to->address.n ? to->address : to->host);
@@ -296,7 +296,7 @@ static void resolver_gone(void *arg, struct chan *c)
     for (struct errand *r = f->errands, *next; r != NULL; r = next) {
         next = r->next;
         if (r->chan == NULL)
-            fail(r, "its host cannot be looked up: the resolver is restarting");
+            fail_unbegun(r, "its host cannot be looked up: the resolver is restarting");
     }
 }
 

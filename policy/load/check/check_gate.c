@@ -1,5 +1,6 @@
 #include "policy/load/check/check_gate.h"
 
+#include "policy/image/glob.h"
 #include "policy/load/check/check.h"
 #include "policy/load/check/check_source.h"
 #include "policy/load/check/warn.h"
@@ -11,6 +12,9 @@ struct gate_place check_gate_place(const struct m_gate *g)
     struct span rest = span_from(url->text, sizeof("https://") - 1), host, port;
     struct gate_place to = {.port = 443};
     uint64_t n;
+    to.path = span_from(rest, span_index(rest, '/'));
+    if (to.path.n == 0)
+        to.path = SPAN("/");
     rest = span_first(rest, span_index(rest, '/'));
     bool other = span_cut(rest, ':', &host, &port);
     to.host = other ? host : rest;
@@ -60,7 +64,9 @@ static bool may_go(const struct m_credential *c, struct gate_place to)
 {
     const struct m_place *v = c->only.v;
     for (size_t i = 0; i < c->only.n; i++)
-        if ((v[i].scheme.v & SCHEME_HTTPS) && v[i].port.v == to.port && warn_pattern_covers(v[i].host.text, to.host))
+        if ((v[i].scheme.v & SCHEME_HTTPS) && v[i].port.v == to.port &&
+            warn_pattern_covers(v[i].host.text, to.host) &&
+            (v[i].path.at == NULL || glob_covers(v[i].path.text, to.path, '/')))
             return true;
     return false;
 }
@@ -81,7 +87,8 @@ static void check_credential(struct loader *l, const struct model *m, const stru
         c->source.asked[SOURCE_ANSWER].at)
         check_value(l, &g->credential, "P015", "does not go into a header field by itself, as a model is asked with");
     else if (!may_go(c, check_gate_place(g)))
-        check_value(l, &g->credential, "P015", "may not go to the host and port of url: only: does not name them");
+        check_value(l, &g->credential, "P015",
+                    "may not go to the host, port and path of url: only: does not name them");
 }
 
 static void check_model_gate(struct loader *l, const struct model *m, const struct m_gate *g)

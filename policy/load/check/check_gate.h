@@ -8,7 +8,7 @@ void check_gates(struct loader *l, const struct model *m);
 /* Whom the address of one is of: the host as it is written, and the port or 443. Of a program, or of an address that
  * was told to be none, there is nothing in it. Borrows from g. */
 struct gate_place {
-    struct span host;
+    struct span host, path;
     uint16_t port;
 };
 struct gate_place check_gate_place(const struct m_gate *g);

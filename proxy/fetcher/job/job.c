@@ -69,12 +69,25 @@ void job_kept(const struct job *j, struct span keep, const char *why)
     answer(j, &(struct wire_fetched){.keep = k, .why = span_first(span_str(why), FETCH_WHY_MAX)});
 }
 
-void job_failed(const struct job *j, const char *fmt, ...)
+static void none(const struct job *j, bool busy, const char *fmt, va_list args) PRINTF(3, 0)
+    __attribute__((noreturn));
+static void none(const struct job *j, bool busy, const char *fmt, va_list args)
 {
     char why[FETCH_WHY_MAX];
+    int n = vsnprintf(why, sizeof(why), fmt, args);
+    answer(j, &(struct wire_fetched){.busy = busy, .why = n > 0 ? span_str(why) : SPAN("it failed without a word")});
+}
+
+void job_failed(const struct job *j, const char *fmt, ...)
+{
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(why, sizeof(why), fmt, args);
-    va_end(args);
-    answer(j, &(struct wire_fetched){.why = n > 0 ? span_str(why) : SPAN("it failed without a word")});
+    none(j, false, fmt, args);
+}
+
+void job_busy(const struct job *j, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    none(j, true, fmt, args);
 }

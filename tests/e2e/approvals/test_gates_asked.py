@@ -36,7 +36,7 @@ class Judge(Counterpart):
                          abs(time.time() - int(stamp)) < 3600 and handler.command == "POST" and handler.path == "/ask")
         self.fields.append(sent)
         self.asked.append(asked)
-        status, said = self.answers[asked["path"]]
+        status, said = (lambda all_of: all_of.pop(0) if isinstance(all_of, list) else all_of)(self.answers[asked["path"]])
         if said is None:
             self.released.wait()
         else:
@@ -132,6 +132,18 @@ def what_is_no_verdict_is_no_yes_and_the_page_says_why(lab):
     for agent in agents:
         agent.signal(9)
         agent.wait()
+
+
+@test()
+def a_server_without_room_is_asked_again_and_decides_nothing_by_that(lab):
+    judge, yes = Judge(lab), {"decision": "allow"}
+    judge.answers = {"/busy": [(429, yes), (503, yes), (529, yes), (200, {"decision": "deny", "reason": "it was worth the wait"})]}
+    up, gw, _ = setup(lab, judge)
+    agent, env = command(gw, up, "/busy", "--data-binary", "a=1")
+    denied = lab.run(agent, env=env)
+    assert b"Denied by gate judge: it was worth the wait" in denied.out, denied.text()
+    assert len(judge.asked) == 4 and all(a["fine"] for a in judge.asked) and up.effects() == {}
+    assert len(gw.recorded(kind="gate-answered")) == 1
 
 
 @test()

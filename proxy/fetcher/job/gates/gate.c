@@ -15,6 +15,9 @@ static struct span answer_of(const struct job *j, struct http *h, struct span qu
     unsigned status = 0;
     if (http_post(h, question, &status, &body, &e) != 0)
         job_failed(j, "%s", e.text);
+    if (status == 429 || status == 503 ||
+        status == 529) /* RFC 6585 4, RFC 9110 15.6.4; 529: so some models' servers say it */
+        job_busy(j, "it has no room now (status %u)", status);
     if (status != 200)
         job_failed(j, "it answered with status %u, not 200", status);
     return body;
