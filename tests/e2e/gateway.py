@@ -175,6 +175,8 @@ class Gateway:
 def running(parent, name):
     """The children of a process in whose command line this stands, the oldest first."""
     found = []
+    if not pathlib.Path("/proc/self/task", str(os.getpid()), "children").exists():
+        raise AssertionError("this kernel does not say whose child a process is")
     try:
         children = " ".join(t.read_text() for t in pathlib.Path(f"/proc/{parent}/task").glob("*/children")).split()
     except (FileNotFoundError, ProcessLookupError):

@@ -43,9 +43,25 @@ static void check_port(struct loader *l, const struct item *url)
         check_value(l, url, "P008", "has no port from 1 to 65535");
 }
 
+/* One reading of its path alone, so that what only: of a credential says of it now is what is meant when it is asked.
+ */
+static bool check_path(struct loader *l, const struct m_gate *g, const struct item *url)
+{
+    struct span path = check_gate_place(g).path;
+    for (size_t i = 0; i < path.n; i++)
+        if (path.p[i] == '%' || path.p[i] == '\\' || path.p[i] == ';' || path.p[i] == '*')
+            path.n = 0;
+    if (path.n > 0 && span_find(path, SPAN("//")) == path.n && span_find(path, SPAN("/.")) == path.n)
+        return true;
+    check_value(
+        l, url, "P008",
+        "has a path that servers may read otherwise: it is written without %, ;, *, // and dots before a name");
+    return false;
+}
+
 static void check_webhook(struct loader *l, const struct m_gate *g)
 {
-    if (check_https(l, &g->webhook))
+    if (check_https(l, &g->webhook) && check_path(l, g, &g->webhook))
         check_port(l, &g->webhook);
     if (g->secret.at == NULL)
         load_problem(l, g->at, "P010",
@@ -98,9 +114,10 @@ static void check_model_gate(struct loader *l, const struct model *m, const stru
     for (size_t i = 0; i < 3; i++)
         if (at[i] == NULL)
             load_problem(l, g->at, "P010", "a gate with model: needs the key \"%s\"", needed[i]);
-    if (g->url.at && check_https(l, &g->url))
+    bool plain = g->url.at && check_https(l, &g->url) && check_path(l, g, &g->url);
+    if (plain)
         check_port(l, &g->url);
-    if (g->credential.at && g->url.at)
+    if (g->credential.at && plain)
         check_credential(l, m, g);
     if (g->model.text.n == 0 || g->model.text.n > GATE_MODEL_MAX)
         load_problem(l, g->model.at, "P017", "the name of a model has 1 to %d bytes", GATE_MODEL_MAX);

@@ -59,7 +59,9 @@ static int dial_any(struct http *h, unsigned n, struct err *e)
 {
     const struct job *j = h->job;
     const struct job_place *at = &j->place[0];
-    int each = (int)(j->ask.timeout_ms / (at->naddrs ? at->naddrs : 1));
+    /* Of a gate's time a part, so that it is told apart who could not be reached from who does not answer. */
+    uint64_t all = fetch_is_gate(j->ask.kind) ? j->ask.timeout_ms / 3 : j->ask.timeout_ms;
+    int each = (int)(all / (at->naddrs ? at->naddrs : 1));
     for (size_t i = 0; i < at->naddrs; i++) {
         unsigned have = 0;
         while (have < n && (h->fd[have] = dial(&at->addr[i], j->ask.to.port, each)) >= 0)
@@ -215,7 +217,9 @@ struct http *http_open(const struct job *j, unsigned n, struct err *e)
         err_set(e, "the HTTP library cannot be set up");
     else if (dial_any(h, n, e) == 0)
         return h;
-    return NULL; /* the process ends with it */
+    else if (fetch_is_gate(j->ask.kind))
+        job_busy(j, "%s", e->text); /* nobody was asked yet */
+    return NULL;                    /* the process ends with it */
 }
 
 /* ---- asking ---- */

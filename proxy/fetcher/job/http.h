@@ -16,7 +16,8 @@ enum {
 struct http;
 
 /* Connect n times to an address that the question allows, and read whom to trust: held to what the
- * carrier holds an upstream to. NULL with words. Before confinement. */
+ * carrier holds an upstream to. NULL with words; of a gate that cannot be reached the job ends, which is to be asked
+ * again. Before confinement. */
 struct http *http_open(const struct job *j, unsigned n, struct err *e) MUSTCHECK;
 
 struct http_ask {

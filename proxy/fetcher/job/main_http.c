@@ -28,8 +28,6 @@ int main(void)
             continue;
         unsigned more = wire_setting(&j.ask, SPAN("held"), 0).n ? MORE_ASKS : 0;
         struct http *h = http_open(&j, kinds[i].asks + more, &e);
-        if (h == NULL && (j.ask.kind == FETCH_GATE_HOOK || j.ask.kind == FETCH_GATE_MODEL))
-            job_busy(&j, "%s", e.text); /* nobody was asked yet */
         if (h == NULL)
             job_failed(&j, "%s", e.text);
         role_confine_alone(&wall); /* the connections are made; what comes over them is read behind it */

@@ -30,14 +30,18 @@ class CA:
         stem = self.dir / (name.replace("*", "star") + (".self" if self_signed else "") + (".old" if days < 0 else ""))
         cert, key, csr = (stem.with_name(stem.name + end) for end in (".pem", ".key", ".csr"))
         sans = sans or [f"DNS:{name}", "DNS:localhost", "IP:127.0.0.1"]
-        extensions = (f"subjectAltName={','.join(sans)}\nbasicConstraints=critical,CA:FALSE\n"
-                      f"keyUsage=critical,digitalSignature\nextendedKeyUsage={usage}\n"
-                      "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
-        _openssl("req", *EC, "-subj", f"/CN={name}", "-keyout", key, "-out", csr)
-        ext = stem.with_name(stem.name + ".ext")
-        ext.write_text(extensions)
-        signer = ["-signkey", key] if self_signed else ["-CA", self.cert, "-CAkey", self.key, "-CAcreateserial"]
-        _openssl("x509", "-req", "-in", csr, "-days", days, "-extfile", ext, *signer, "-out", cert)
+        config = stem.with_name(stem.name + ".cnf")
+        config.write_text(f"[req]\nprompt=no\ndistinguished_name=dn\nx509_extensions=ext\n[dn]\nCN={name}\n[ext]\n"
+                          f"subjectAltName={','.join(sans)}\nbasicConstraints=critical,CA:FALSE\n"
+                          f"keyUsage=critical,digitalSignature\nextendedKeyUsage={usage}\n"
+                          "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
+        if days >= 0:
+            signer = [] if self_signed else ["-CA", self.cert, "-CAkey", self.key]
+            _openssl("req", "-x509", *EC, "-config", config, "-days", days, *signer, "-keyout", key, "-out", cert)
+        else:  # which "req" does not make
+            signer = ["-signkey", key] if self_signed else ["-CA", self.cert, "-CAkey", self.key, "-CAcreateserial"]
+            _openssl("req", *EC, "-config", config, "-keyout", key, "-out", csr)
+            _openssl("x509", "-req", "-in", csr, "-days", days, "-extfile", config, "-extensions", "ext", *signer, "-out", cert)
         os.chmod(key, 0o600)
         return cert, key
 

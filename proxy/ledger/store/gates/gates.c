@@ -176,6 +176,21 @@ static int deny(struct store *s, struct row *r, struct span name, struct span wo
     return ticket_decide(s, r, TICKET_DENIED, who, SPAN("gate"), words);
 }
 
+/* How often it was asked, or was to be. */
+static uint64_t times(struct store *s, struct span ticket, struct span name)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_GATE_TIMES);
+    uint64_t n = 0;
+    if (q == NULL)
+        return 0;
+    db_text(q, 1, ticket);
+    db_text(q, 2, name);
+    if (db_step(&s->db, q) == DB_ROW)
+        n = (uint64_t)sqlite3_column_int64(q, 0);
+    sqlite3_reset(q);
+    return n;
+}
+
 int store_gate_answered(struct store *s, const struct id *ticket, struct span name, enum gate_said said,
                         struct span words)
 {
@@ -188,8 +203,10 @@ int store_gate_answered(struct store *s, const struct id *ticket, struct span na
         got = step_set(s, r.id, name, "asked", states[said <= GATE_ABSTAIN ? said : GATE_FAILED], words);
     if (got <= 0)
         return got;
+    uint64_t asked = times(s, r.id, name);
     audit_begin(&a, s, "gate-answered", NULL, NULL, r.id);
     jsonw_kv(&a.w, "gate", name);
+    jsonw_kv_u64(&a.w, "asked", asked);
     jsonw_kv(&a.w, "said", span_str(states[said <= GATE_ABSTAIN ? said : GATE_FAILED]));
     jsonw_kv(&a.w, "words", words);
     kv_hex(&a.w, "of", span_of(r.digest.b, DIGEST_BYTES));
@@ -199,19 +216,26 @@ int store_gate_answered(struct store *s, const struct id *ticket, struct span na
     return said == GATE_DENY && r.state == TICKET_PENDING ? deny(s, &r, name, words) : tell(s, &r);
 }
 
+static int later(struct store *s, enum sql_id statement, struct span ticket, struct span name)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, statement);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, ticket);
+    db_text(q, 2, name);
+    db_int(q, 3, s->wall);
+    return db_run(&s->db, q) != 0 ? -1 : db_changes(&s->db) == 1;
+}
+
+/* Who has no room for one has none for the others: they wait a little, too, and lose none of their tries by it. */
 int store_gate_later(struct store *s, const struct id *ticket, struct span name, struct span why)
 {
     char id[ID_TEXT + 1];
     id_text(ticket, id);
-    sqlite3_stmt *q = store_begin(s) == 0 ? db_stmt(&s->db, SQL_GATE_LATER) : NULL;
-    if (q == NULL)
-        return -1;
-    db_text(q, 1, span_str(id));
-    db_text(q, 2, name);
-    db_int(q, 3, s->wall);
-    if (db_run(&s->db, q) != 0)
-        return -1;
-    return db_changes(&s->db) == 1 ? 0 : store_gate_answered(s, ticket, name, GATE_FAILED, why);
+    int got = store_begin(s) == 0 ? later(s, SQL_GATE_LATER, span_str(id), name) : -1;
+    if (got == 0)
+        return store_gate_answered(s, ticket, name, GATE_FAILED, why);
+    return got < 0 || later(s, SQL_GATE_HELD, span_str(id), name) < 0 ? -1 : 0;
 }
 
 int store_gate_asked(struct store *s, unsigned i, struct span *ticket, struct span *name)

@@ -13,6 +13,9 @@
     X(GATE_SET, "UPDATE gate SET state=?4,words=?5,at_ms=?6 WHERE ticket=?1 AND name=?2 AND state=?3") \
     X(GATE_LATER, "UPDATE gate SET state='due',at_ms=?3,next_ms=?3+(1000<<tries),tries=tries+1" \
         " WHERE ticket=?1 AND name=?2 AND state='asked' AND tries<6") \
+    X(GATE_HELD, "UPDATE gate SET next_ms=max(next_ms,?3+min(8000,(SELECT h.next_ms-?3 FROM gate h WHERE h.ticket=?1" \
+        " AND h.name=?2))) WHERE name=?2 AND state='due' AND of=(SELECT h.of FROM gate h WHERE h.ticket=?1 AND h.name=?2)") \
+    X(GATE_TIMES, "SELECT tries+1 FROM gate WHERE ticket=?1 AND name=?2") \
     X(GATE_ASKED, "SELECT ticket,name FROM gate WHERE state='asked' ORDER BY at_ms,ticket,name LIMIT 1 OFFSET ?1") \
     X(GATES_OPEN, "SELECT count(*) FROM gate WHERE ticket=?1 AND state IN ('due','asked')") \
     X(GATES_LOST, "UPDATE gate SET state='failed',words=?1,at_ms=?2 WHERE state='asked'") \

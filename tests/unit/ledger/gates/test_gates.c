@@ -113,6 +113,29 @@ static void what_cannot_be_asked_is_due_again_later_and_not_for_ever(void **stat
         assert_int_equal(fix_count("SELECT count(*) FROM gate WHERE state='failed' AND words='no fetcher'"), i == 6);
     }
     assert_int_equal(next(SPAN_NONE), 0);
+    assert_int_equal(
+        fix_count("SELECT count(*) FROM audit WHERE kind='gate-answered' AND json LIKE '%\"asked\":7,%'"), 1);
+}
+
+/* And they lose nothing by it: each has all of its tries before it. */
+static void who_has_no_room_for_one_has_none_for_the_others(void **state)
+{
+    struct wire_ticket_state one = held(1, SPAN_NONE);
+    fix_time(1);
+    struct wire_ticket_state two = held(2, SPAN_NONE);
+    assert_int_equal(next(SPAN("risk")), 1);
+    assert_int_equal(store_gate_later(fix, &one.ticket, SPAN("risk"), SPAN("status 429")), 0);
+    assert_int_equal(store_commit(fix), 0);
+    assert_int_equal(next(SPAN("scan")), 1); /* another one has */
+    assert_int_equal(next(SPAN("scan")), 1);
+    answer(&one.ticket, SPAN("scan"), GATE_ALLOW, "");
+    answer(&two.ticket, SPAN("scan"), GATE_ALLOW, "");
+    fix_time(999);
+    assert_int_equal(next(SPAN_NONE), 0);
+    fix_time(1);
+    assert_int_equal(next(SPAN("risk")), 1);
+    assert_int_equal(next(SPAN("risk")), 1);
+    assert_int_equal(fix_count("SELECT count(*) FROM gate WHERE name='risk' AND tries=0"), 1);
 }
 
 static void it_is_told_the_facts_and_the_body_or_that_there_is_more(void **state)
@@ -169,6 +192,7 @@ int main(void)
                                        FRESH(what_says_nothing_leaves_it_to_the_people),
                                        FRESH(it_is_asked_once_over_joins_and_restarts),
                                        FRESH(what_cannot_be_asked_is_due_again_later_and_not_for_ever),
+                                       FRESH(who_has_no_room_for_one_has_none_for_the_others),
                                        FRESH(it_is_told_the_facts_and_the_body_or_that_there_is_more),
                                        FRESH(a_neighbour_is_asked_about_too)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
