@@ -238,6 +238,14 @@ static struct span field(const struct http_head *h, struct span name)
     return f != NULL ? f->value : SPAN_NONE;
 }
 
+/* Where the gateway itself says that it could not, or does not know what became of it, nobody refused anything; and
+ * it repeats no request. To ask a model twice costs one answer at most. */
+static struct span asks_again(const struct http_head *h)
+{
+    return span_eq(field(h, SPAN("Countersign-Decision")), SPAN("error")) ? SPAN("true")
+                                                                          : field(h, SPAN("x-should-retry"));
+}
+
 static void headed(struct think *k)
 {
     const struct http_head *h = wire_head(k->wire);
@@ -246,7 +254,7 @@ static void headed(struct think *k)
     k->said = (struct fault_answer){.status = h->status,
                                     .retry_after = field(h, SPAN("retry-after")),
                                     .retry_after_ms = field(h, SPAN("retry-after-ms")),
-                                    .should_retry = field(h, SPAN("x-should-retry"))};
+                                    .should_retry = asks_again(h)};
     if (h->status != 200 || !stream)
         return;
     (void)snprintf(prefix, sizeof(prefix), "c%.12s-%llu", k->task->turn, (unsigned long long)k->task->step);

@@ -33,6 +33,7 @@ def status(code, **fields):
 
 
 CUT = {"cut": True}  # the stream ends in the middle
+DROP = {"drop": True}  # the connection ends, and not a word was said
 
 
 def stalls():
@@ -162,6 +163,9 @@ class Model:
             step = self.steps.pop(0) if self.steps else self.otherwise
         if callable(step):
             step = step(self.asked[-1])
+        if step.get("drop"):
+            request.close_connection = True
+            return
         if "status" in step:
             said = json.dumps({"type": "error", "error": {"type": "overloaded_error", "message": "scripted"}}).encode()
             request.send_response(step["status"])

@@ -10,7 +10,7 @@ import sqlite3
 import room  # noqa: F401
 from brokers import Broker
 from harness import main, test
-from models import call, text
+from models import DROP, call, text
 from watch import UNHEARD
 
 
@@ -130,6 +130,15 @@ def a_sandbox_that_cannot_be_had_is_said_to_each_call_that_needs_one(lab):
     reader.whole()
     results = broker.model.results()
     assert len(results) == 21 and all(failed and "the sandbox cannot be had, and nothing was run" in told for failed, told in results), results
+
+    # Nor is it the end of a turn that nobody knows what became of a question: the gateway repeats none, the broker asks again.
+    broker.model.script([DROP, DROP, text("Here again.")])
+    before = len(broker.model.asked)
+    said = broker.chat("and now?")
+    reader = broker.read(said)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    assert len(broker.model.asked) == before + 3, broker.model.asked[before:]
 
 
 if __name__ == "__main__":
