@@ -97,7 +97,7 @@ int group_setup(void **state)
                           NULL, NULL, NULL) != SQLITE_OK ||
              run_file(db, "egress/schema_15.sql") || run_file(db, "people/schema_16.sql") ||
              run_file(db, "people/schema_17.sql") || run_file(db, "people/schema_18.sql") ||
-             run_file(db, "egress/schema_19.sql");
+             run_file(db, "egress/schema_19.sql") || run_file(db, "idle/schema_20.sql");
     (void)sqlite3_close(db);
     desk.store = desk_store_new(db_path);
     desk.ledger = desk.parent = desk.warden = (struct chan *)&desk;
@@ -213,6 +213,7 @@ struct dynbuf list_of_one(enum pause_way way)
     msg_put_u8(&list, 1);
     msg_put_u16(&list, 0);
     msg_put_u8(&list, (uint8_t)way);
+    msg_put_span(&list, SPAN_NONE);
     return list;
 }
 
