@@ -123,9 +123,10 @@ static int put_idle(void *ctx, const struct idle_row *r)
 static int put_idles(struct exchange *x, struct jsonw *w, struct span running, unsigned n)
 {
     struct idles all = {x, w, running, n, false};
+    struct span tenant = x->place == PLACE_DOCK ? span_str(x->caller.tenant) : SPAN_NONE;
     struct err e;
 
-    if (desk_store_idles(x->desk->store, &x->arena, put_idle, &all, &e) == 0)
+    if (desk_store_idles(x->desk->store, tenant, &x->arena, put_idle, &all, &e) == 0)
         return all.failed ? -1 : 0;
     reply_unable(x, &e);
     return -1;

@@ -201,6 +201,7 @@ static bool take(struct exchange *x, const struct started *s, uint64_t cpu_perce
     idler_begin(x->desk, &p->at);
     if (span_eq(row.kind, SPAN("idle")) && row.generation > s->generation) {
         p->at.waits = true; /* it was written down, and no more was done */
+        x->desk->idle_none = false;
         end(x);
     } else {
         save(x);
@@ -307,7 +308,8 @@ static void fenced(struct exchange *x, struct frame *f)
 {
     struct err e;
 
-    if (f && desk_store_idles(x->desk->store, &x->arena, end_half, x->desk, &e) == 0)
+    x->desk->idle_none = false; /* a desk before this one may have put some aside just before it ended */
+    if (f && desk_store_idles(x->desk->store, SPAN_NONE, &x->arena, end_half, x->desk, &e) == 0)
         ask_kept(x, SPAN_NONE);
     else
         reply_empty(x, 204);

@@ -1,5 +1,6 @@
 /* Sandboxes at which this desk is, and who waits for them meanwhile. */
 #include "web-approval/ask.h"
+#include "web-approval/dock.h"
 #include "web-approval/idle/idle.h"
 #include "web-approval/store/idle.h"
 
@@ -30,11 +31,24 @@ void idler_park(struct idler *i, struct exchange *x, idle_fn *fn)
     i->parked = p;
 }
 
+/* Who waited may have less of a right by now: the name may be another tenant's, or the broker's lane another one.
+ * What opened it before it was idle opens it no more. */
+static bool is_still_admitted(struct exchange *x)
+{
+    if (x->place != PLACE_DOCK)
+        return true;
+    if (x->caller.box[0] == '\0')
+        return dock_admits(x, false);
+    reply_problem(x, 404, "No such sandbox",
+                  "what opened the sandbox does not open it any more: it was idle meanwhile");
+    return false;
+}
+
 void idler_go(struct exchange *x, idle_fn *fn)
 {
     if (x->left)
         reply_problem(x, 503, "Not done", "who asked has gone");
-    else if (!idle_wakes(x, fn))
+    else if (is_still_admitted(x) && !idle_wakes(x, fn))
         fn(x);
     if (x->status != 0 && !dynbuf_ok(&x->out))
         reply_problem(x, 500, "Too large", "the answer is larger than the desk gives out");

@@ -142,18 +142,55 @@ static void gone(struct exchange *x, struct frame *f)
     }
 }
 
+static void end_what_is_left(struct exchange *x)
+{
+    const struct waking *w = x->holds;
+    struct dynbuf *b = ask_begin(x, ASK_WARDEN, M_SB_IDLE_END, M_SB_DESTROYED, gone);
+
+    if (!b)
+        return;
+    ask_longer(x, DESK_START_MS);
+    msg_put_span(b, w->row.name);
+    msg_put_u64(b, w->row.generation);
+    ask_send(x);
+}
+
+/* All that a desk said to the ledger before is written down by now. What had its files by then is not idle, though
+ * its row was read before that: ended for it, its files of since then would be lost. */
+static void fenced(struct exchange *x, struct frame *f)
+{
+    struct waking *w = x->holds;
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    struct err e;
+
+    (void)msg_get_bool(&m);
+    (void)msg_get_span(&m, WHY_MAX);
+    int rc = msg_end(&m) == 0 ? desk_store_idle(x->desk->store, w->at.name, &x->arena, &w->row, &e)
+                              : err_set(&e, "the ledger did not say what is written down; ask again");
+    if (rc == 1) {
+        end_what_is_left(x);
+    } else if (rc == 0) {
+        x->over = NULL;
+        x->holds = NULL;
+        x->keeps = false;
+        idler_over(x->desk, &w->at, false);
+        idler_go(x, w->fn);
+    } else {
+        reply_unable(x, &e);
+    }
+}
+
 static void wake(struct exchange *x, struct waking *w)
 {
     struct dynbuf *b;
 
-    if (api_checkpoint_place(x) != 0 || !(b = ask_begin(x, ASK_WARDEN, M_SB_IDLE_END, M_SB_DESTROYED, gone)))
+    if (api_checkpoint_place(x) != 0 || !(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_AWAKE, M_SANDBOX_DONE, fenced)))
         return;
-    ask_longer(x, DESK_START_MS);
     x->holds = w;
     x->over = not_woken;
     idler_begin(x->desk, &w->at);
-    msg_put_span(b, w->row.name);
-    msg_put_u64(b, w->row.generation);
+    msg_put_span(b, SPAN_NONE); /* of none: it only stands behind what was said before */
+    msg_put_u64(b, 0);
     ask_send(x);
 }
 

@@ -48,13 +48,15 @@ int desk_store_idle(struct desk_store *s, struct span name, struct arena *a, str
     return store_walk(s, q, a, take, &w, e) == 0 ? w.found : -1;
 }
 
-int desk_store_idles(struct desk_store *s, struct arena *a, desk_store_idle_fn *fn, void *ctx, struct err *e)
+int desk_store_idles(struct desk_store *s, struct span tenant, struct arena *a, desk_store_idle_fn *fn, void *ctx,
+                     struct err *e)
 {
     struct walk w = {.fn = fn, .ctx = ctx};
     sqlite3_stmt *q;
 
-    if (store_query(s, IDLES "ORDER BY i.name", &q, e) != 0)
+    if (store_query(s, IDLES "WHERE :tenant = '' OR i.tenant = :tenant ORDER BY i.name", &q, e) != 0)
         return -1;
+    store_bind(q, ":tenant", tenant);
     return store_walk(s, q, a, take, &w, e);
 }
 

@@ -14,9 +14,9 @@ struct idle_row {
 /* 1, 0: it is not idle, -1. */
 int desk_store_idle(struct desk_store *s, struct span name, struct arena *a, struct idle_row *r,
                     struct err *e) MUSTCHECK;
-/* By their names; fn returning not 0 ends the walk. */
+/* Of a tenant (empty: of all), by their names; fn returning not 0 ends the walk. */
 typedef int desk_store_idle_fn(void *ctx, const struct idle_row *r);
-int desk_store_idles(struct desk_store *s, struct arena *a, desk_store_idle_fn *fn, void *ctx,
+int desk_store_idles(struct desk_store *s, struct span tenant, struct arena *a, desk_store_idle_fn *fn, void *ctx,
                      struct err *e) MUSTCHECK;
 /* How many a tenant has; empty: all. */
 int desk_store_idle_count(struct desk_store *s, struct span tenant, struct arena *a, uint64_t *n,

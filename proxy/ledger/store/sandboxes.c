@@ -269,6 +269,11 @@ static int put(struct store *s, const struct wire_sandbox *b, bool wakes, const 
     }
     if (known == 1 && is_said_again(&now, b))
         return 0;
+    int restored = wakes ? 0 : idle_is(s, b->name);
+    if (restored != 0) { /* whoever woke it next would put the files of before over those of this one */
+        *why = "the sandbox is being restored: it is idle until it has its files";
+        return restored < 0 ? -1 : 0;
+    }
     struct span labels = labels_json(s, b);
     sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_PUT);
     if (q == NULL)

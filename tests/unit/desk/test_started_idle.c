@@ -51,13 +51,22 @@ static int idle(void **state)
 static int awake(void **state)
 {
     run_on("DELETE FROM idle", SPAN_NONE);
-    run_on("UPDATE sandbox SET kind='started',generation=4 WHERE name='box'", SPAN_NONE);
+    run_on("UPDATE sandbox SET kind='started',generation=4,tenant='default' WHERE name='box'", SPAN_NONE);
     row_reaches("");
     return 0;
 }
 
+/* What was said to the ledger before is written down, before anything ends. */
+static void fence(void)
+{
+    assert_int_equal(sent_type, M_SANDBOX_AWAKE);
+    assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\0\0\0\0\0\0\0\0\0")));
+    answer(ASK_LEDGER, M_SANDBOX_DONE, OK);
+}
+
 static void to_its_start(void)
 {
+    fence();
     assert_int_equal(sent_type, M_SB_IDLE_END);
     assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\0\5")));
     answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\0"));
@@ -94,10 +103,14 @@ static void it_is_restored_before_it_is_said_to_go_on(void **state)
 /* At whichever step, it is idle still, and the next one begins anew. */
 static void what_fails_leaves_it_idle(void **state)
 {
-    for (int step = 0; step < 3; step++) {
+    for (int step = -1; step < 3; step++) {
         assert_int_equal(control("GET /api/v1/sandboxes/box/files?path=a", ""), 0);
-        if (step == 0)
+        if (step < 0)
+            answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN_NONE);
+        if (step == 0) {
+            fence();
             answer(ASK_WARDEN, M_SB_DESTROYED, SPAN_NONE);
+        }
         if (step > 0)
             to_its_start();
         if (step == 1)
@@ -123,6 +136,7 @@ static void one_that_was_half_restored_begins_anew(void **state)
 {
     run_on("UPDATE sandbox SET kind='started' WHERE name='box'", SPAN_NONE);
     assert_int_equal(control("POST /api/v1/sandboxes/box/exec", "{\"argv\":[\"true\"]}"), 0);
+    fence();
     assert_int_equal(sent_type, M_SB_IDLE_END);
     answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\1"));
     assert_int_equal(sent_type, M_SANDBOX_ENDED);
@@ -131,6 +145,30 @@ static void one_that_was_half_restored_begins_anew(void **state)
     assert_int_equal(sent_type, M_SB_LIST);
     answer(ASK_WARDEN, M_SB_LISTED, SPAN_NONE);
     assert_int_equal(x.status, 503);
+}
+
+/* A desk before this one had it restored, and that was on its way to the store: it is not ended for a row of before.
+ */
+static void one_that_has_its_files_by_then_goes_on(void **state)
+{
+    run_on("UPDATE sandbox SET kind='started' WHERE name='box'", SPAN_NONE);
+    assert_int_equal(control("POST /api/v1/sandboxes/box/exec", "{\"argv\":[\"true\"]}"), 0);
+    run_on("DELETE FROM idle", SPAN_NONE);
+    fence();
+    assert_true(sent_type != M_SB_IDLE_END && sent_type != M_SANDBOX_AWAKE && x.status == 0);
+    assert_null(desk.idlers);
+}
+
+/* The name is another tenant's by the time that it could go on. */
+static void who_waited_is_asked_for_the_right_again(void **state)
+{
+    assert_int_equal(docked("default", "", "POST /api/v1/sandboxes/box/exec", "{\"argv\":[\"true\"]}"), 0);
+    to_its_start();
+    answer(ASK_WARDEN, M_SB_STARTED, SPAN("\1\0\0\0\0\1"));
+    run_on("DELETE FROM idle", SPAN_NONE);
+    run_on("UPDATE sandbox SET kind='started',tenant='other' WHERE name='box'", SPAN_NONE);
+    answer(ASK_LEDGER, M_SANDBOX_DONE, OK);
+    assert_int_equal(x.status, 404);
 }
 
 static void what_needs_what_ran_in_it_is_refused(void **state)
@@ -196,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IDLE(it_is_restored_before_it_is_said_to_go_on),        IDLE(what_fails_leaves_it_idle),
+        IDLE(one_that_has_its_files_by_then_goes_on),           IDLE(who_waited_is_asked_for_the_right_again),
         IDLE(one_that_was_half_restored_begins_anew),           IDLE(what_needs_what_ran_in_it_is_refused),
         IDLE(a_list_has_it_and_its_end_removes_its_checkpoint), IDLE(what_is_kept_of_one_says_what_it_may_reach),
     };

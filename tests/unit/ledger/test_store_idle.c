@@ -98,6 +98,9 @@ static void what_it_was_given_ends_and_it_stays_what_it_was(void **state)
     assert_null(wakes());
     assert_true(is("started", 3, 1));
     assert_non_null(wakes()); /* once */
+    assert_int_equal(store_sandbox_put(fix, &other, &why), 0); /* nor while its files are restored */
+    assert_non_null(why);
+    assert_true(is("started", 3, 1));
     assert_non_null(awake(2));
     assert_null(awake(3));
     assert_true(is("started", 3, 0));
