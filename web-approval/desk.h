@@ -122,6 +122,7 @@ struct desk {
     struct idler *idlers;            /* that are put aside, or restored, now (idle/) */
     uint64_t idle_at, idle_sweep_at; /* when it is looked who is to be, and for what nobody needs; 0: not */
     uint64_t idle_ms;                /* of what is started with no time of its own; 0: none is put aside */
+    unsigned idle_lost, idle_fenced; /* answers of the ledger that did not come: all, and before the last sweep */
     bool idle_none, idle_unsure;     /* none is idle; what the ledger did not say may come yet */
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char desk_tls[8]; /* the page speaks TLS itself; empty: it does not */

@@ -112,6 +112,7 @@ static int on_timeout(struct warden *w, struct frame *f)
     if (is_so) {
         b->until_ms = loop_now(w->loop) + ms;
         timer_set(b->timer, ms);
+        checkpoint_idle_stops(b); /* it would be put aside with the time that it had before */
     }
     return chan_send(w->desk, M_SB_TIMEOUT, f->id, span_of(&is_so, 1));
 }

@@ -8,7 +8,7 @@
 #include "web-approval/idle/idle.h"
 #include "web-approval/store/idle.h"
 
-enum { NEVER = 0, NOW = 1, AGAIN_MS = 3000, WHY_MAX = 1024 };
+enum { NEVER = 0, NOW = 1, AGAIN_MS = 3000, WHY_MAX = 1024, SWEEP_AT_ONCE = 2 /* each is a process */ };
 
 /* One that is put aside. */
 struct putting {
@@ -89,6 +89,7 @@ static void written(struct exchange *x, struct frame *f)
     struct span why = msg_get_span(&m, WHY_MAX);
 
     if (msg_end(&m) != 0) {
+        x->desk->idle_lost++;
         x->desk->idle_unsure = true; /* it may have been: then its checkpoint is all there is of it */
         not_put(x, SPAN("the ledger did not say that it is written down"));
     } else if (!ok) {
@@ -143,6 +144,10 @@ static void save(struct exchange *x)
         not_put(x, span_str(e.text));
     else if (n >= IDLE_TENANT_MAX)
         not_put(x, SPAN("as many sandboxes of its tenant are idle as may be: one has to be destroyed first"));
+    else if (desk_store_idle_count(x->desk->store, SPAN_NONE, &x->arena, &n, &e) != 0)
+        not_put(x, span_str(e.text));
+    else if (n >= IDLE_ALL_MAX)
+        not_put(x, SPAN("as many sandboxes are idle as may be: one has to be destroyed first"));
     else if ((b = ask_begin(x, ASK_WARDEN, M_SB_SNAPSHOT, M_SB_CHECKPOINT, saved))) {
         ask_longer(x, CHECKPOINT_MS);
         msg_put_span(b, p->at.name);
@@ -253,15 +258,22 @@ static void kept(struct exchange *x, struct frame *f)
     struct form_head h;
     struct err e;
     bool more = how == STORE_DONE && msg_get_bool(&m);
+    unsigned forgotten = 0;
 
-    while (how == STORE_DONE && m.rest.n > 0 && form_get_head(&m, &h) == 0) {
+    if (x->desk->idle_fenced != x->desk->idle_lost) {
+        reply_empty(x, 204); /* what is being written down since the fence may need one of these: later again */
+        return;
+    }
+    while (how == STORE_DONE && forgotten < SWEEP_AT_ONCE && m.rest.n > 0 && form_get_head(&m, &h) == 0) {
         int rc = desk_store_idle(x->desk->store, h.sandbox, &x->arena, &r, &e);
         bool needed = rc == 1 && span_eq(r.checkpoint, h.id);
         last = h.id;
-        if (rc >= 0 && !needed && !idler_of(x->desk, h.sandbox))
+        if (rc >= 0 && !needed && !idler_of(x->desk, h.sandbox)) {
             api_checkpoint_forget(x->desk, h.tenant, h.id);
+            forgotten++;
+        }
     }
-    if (how != STORE_DONE || m.bad) {
+    if (how != STORE_DONE || m.bad || forgotten == SWEEP_AT_ONCE) {
         reply_empty(x, 204); /* later again */
         return;
     }
@@ -308,6 +320,7 @@ static void fenced(struct exchange *x, struct frame *f)
 {
     struct err e;
 
+    x->desk->idle_fenced = x->desk->idle_lost;
     x->desk->idle_none = false; /* a desk before this one may have put some aside just before it ended */
     if (f && desk_store_idles(x->desk->store, SPAN_NONE, &x->arena, end_half, x->desk, &e) == 0)
         ask_kept(x, SPAN_NONE);

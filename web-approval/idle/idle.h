@@ -5,8 +5,10 @@
 #include "web-approval/desk.h"
 
 enum {
-    IDLE_AT_ONCE = 3,     /* that are put aside at once, of each tenant one */
-    IDLE_TENANT_MAX = 256 /* that a tenant has: past them, one that is due stays paused */
+    IDLE_AT_ONCE = 3, /* that are put aside at once, of each tenant one */
+    IDLE_TENANT_MAX =
+        128,            /* that a tenant has, whose list one answer holds: past them, one that is due stays paused */
+    IDLE_ALL_MAX = 2048 /* of all tenants: half of the names that the ledger keeps, so that others can still start */
 };
 
 typedef void idle_fn(struct exchange *x);

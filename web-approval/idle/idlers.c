@@ -46,6 +46,10 @@ static bool is_still_admitted(struct exchange *x)
 
 void idler_go(struct exchange *x, idle_fn *fn)
 {
+    if (x->desk->loop) { /* it may have waited for long, and its next question has its own time */
+        x->now_ms = loop_now(x->desk->loop);
+        x->wall_ms = loop_wall(x->desk->loop);
+    }
     if (x->left)
         reply_problem(x, 503, "Not done", "who asked has gone");
     else if (is_still_admitted(x) && !idle_wakes(x, fn))

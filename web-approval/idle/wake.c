@@ -12,7 +12,7 @@
 #include "web-approval/idle/idle.h"
 #include "web-approval/store/idle.h"
 
-enum { WHY_MAX = 512 };
+enum { WHY_MAX = 512, LEAST_S = 60 /* beside what it had left: to be asked for more, or to be put aside again */ };
 
 struct waking {
     struct idler at;
@@ -26,7 +26,22 @@ static void not_woken(struct exchange *x)
 {
     struct waking *w = x->holds;
 
+    x->desk->idle_sweep_at = x->now_ms; /* what was begun of it is nobody's */
     idler_over(x->desk, &w->at, true);
+}
+
+/* What was begun goes, and nothing else of its name, which may be another one's by now. */
+static void not_its_generation(struct exchange *x)
+{
+    const struct waking *w = x->holds;
+    struct desk *d = x->desk;
+    struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_IDLE_END, ++d->last_id) : NULL;
+
+    if (!b)
+        return;
+    msg_put_span(b, w->row.name);
+    msg_put_u64(b, w->start.generation);
+    (void)chan_commit(d->warden);
 }
 
 static void awake(struct exchange *x, struct frame *f)
@@ -35,14 +50,16 @@ static void awake(struct exchange *x, struct frame *f)
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     bool ok = msg_get_bool(&m);
     struct span why = msg_get_span(&m, WHY_MAX);
+    struct err e;
 
     if (msg_end(&m) != 0) {
         reply_problem(x, 503, "Not written", "the ledger did not write down that the sandbox is restored; ask again");
         return;
     }
     if (!ok) {
-        api_started_not_wanted(x->desk, w->row.name);
-        reply_problem(x, 404, "No such sandbox", "%.*s", SPAN_FMT(why));
+        not_its_generation(x);
+        bool idle = desk_store_idle(x->desk->store, w->row.name, &x->arena, &w->row, &e) != 0;
+        reply_problem(x, idle ? 503 : 404, idle ? "Not restored" : "No such sandbox", "%.*s", SPAN_FMT(why));
         return;
     }
     api_checkpoint_forget(x->desk, w->row.tenant, w->row.checkpoint);
@@ -80,7 +97,7 @@ static void start(struct exchange *x)
                            .tenant = w->row.tenant,
                            .owner = w->row.owner,
                            .cpu_percent = w->row.cpu_percent,
-                           .timeout_s = w->row.left_ms / 1000 + 1,
+                           .timeout_s = w->row.left_ms / 1000 + LEAST_S,
                            .strict = w->row.strict,
                            .wakes = true,
                            .then = has_its_files};
