@@ -1,4 +1,5 @@
 /* Sandboxes at which this desk is, and who waits for them meanwhile. */
+#include "common/net/loop.h"
 #include "web-approval/ask.h"
 #include "web-approval/dock.h"
 #include "web-approval/idle/idle.h"
