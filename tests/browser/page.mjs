@@ -3,7 +3,7 @@
 //   node page.mjs --link URL --modules DIR/node_modules --shots DIR [--sample] [--approve ID] [--pages FILE] [--widths PX,PX]
 //
 // Always: axe finds nothing serious and nothing scrolls sideways, on the list and on a ticket, at 320 and
-// 1280 px, light and dark; screenshots go to --shots. --approve decides one ticket with the page's own button.
+// 1280 px, light and dark; screenshots go to --shots (-: there are none). --approve decides one ticket with the page's own button.
 // --pages: JSON, [[name, path, selector, [words that must be there]], ...], looked at instead of those two.
 // --sample: the desk is desk_parent.py's, whose tickets are known (E11-E18, E24, E35). Prints `ok ID browser` for
 // each id of attacks that it covered; exits 1 on the first failure.
@@ -19,8 +19,8 @@ for (let i = 2; i < process.argv.length; i++) {
 const require = createRequire(resolve(args.modules, "x.js"));
 const { chromium } = require("playwright-core");
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const shots = resolve(args.shots), widths = (args.widths ?? "320,1280").split(",").map(Number);
-mkdirSync(shots, { recursive: true });
+const shots = args.shots === "-" ? null : resolve(args.shots), widths = (args.widths ?? "320,1280").split(",").map(Number);
+if (shots) mkdirSync(shots, { recursive: true });
 
 const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
@@ -67,6 +67,11 @@ async function layout(page, where) {
   check(small.length === 0, `targets of 44 px on ${where}: ${small.slice(0, 3)}`);
 }
 
+// Only where they are kept, to be looked at: a picture of a whole page takes longer than all that is checked on it.
+async function shoot(page, name, options = { fullPage: true }) {
+  if (shots) await page.screenshot({ path: `${shots}/${name}.png`, ...options });
+}
+
 async function looks(context, paths) {
   const strangers = [];
   for (const scheme of ["light", "dark"])
@@ -81,7 +86,7 @@ async function looks(context, paths) {
         const where = `${name} ${width} ${scheme}`;
         await layout(page, where);
         await axe(page, where);
-        await page.screenshot({ path: `${shots}/${name}-${width}-${scheme}.png`, fullPage: width >= 1280 || name !== "hostile" });
+        await shoot(page, `${name}-${width}-${scheme}`, { fullPage: width >= 1280 || name !== "hostile" });
         await page.close();
       }
   check(strangers.length === 0, `nothing strange: ${strangers}`);
@@ -137,7 +142,7 @@ async function opened(browser, options) {
   return context;
 }
 
-export { args, approve, axe, check, chromium, covered, flags, guard, layout, looks, opened, origin, shots, signIn };
+export { args, approve, axe, check, chromium, covered, flags, guard, layout, looks, opened, origin, shoot, signIn };
 
 if (process.argv[1].endsWith("/page.mjs")) {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags });

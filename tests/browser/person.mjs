@@ -5,7 +5,7 @@
 //
 // --link gives the page's origin alone. The authenticator (WebAuthn's automation API) says yes by itself, with user verification.
 import { createInterface } from "node:readline";
-import { args, axe, check, chromium, flags, guard, layout, opened, origin, shots } from "./page.mjs";
+import { args, axe, check, chromium, flags, guard, layout, opened, origin, shoot } from "./page.mjs";
 
 const people = new Map(), strangers = [];
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", handleSIGTERM: false, args: flags });
@@ -87,7 +87,7 @@ const acts = {
         const where = `${name} ${width} ${scheme}`;
         await layout(page, where);
         if (width === 360) await axe(page, where); // the colours are those of any width
-        await page.screenshot({ path: `${shots}/${name}-${width}-${scheme}.png`, fullPage: true });
+        await shoot(page, `${name}-${width}-${scheme}`);
       }
     await page.emulateMedia({ colorScheme: null, reducedMotion: null });
     await page.setViewportSize({ width: 1280, height: 900 });
@@ -96,7 +96,7 @@ const acts = {
   },
 };
 
-check(args.link && shots, "--link and --shots");
+check(args.link && args.shots, "--link and --shots");
 console.log(JSON.stringify({ ok: true }));
 for await (const line of createInterface({ input: process.stdin })) {
   const { who, do: what, ...more } = JSON.parse(line);

@@ -1,7 +1,7 @@
 // Signing in through a provider, as a browser does it: which cookies go where, what a redirect may do. See test_provider.py.
 //
 //   node provider.mjs --link URL --modules DIR/node_modules --shots DIR
-import { axe, check, chromium, flags, layout, origin, shots } from "./page.mjs";
+import { axe, check, chromium, flags, layout, origin, shoot } from "./page.mjs";
 
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: [...flags, "--host-resolver-rules=MAP *.test 127.0.0.1"] });
 
@@ -17,14 +17,14 @@ for (const javaScriptEnabled of [true, false])
     const context = await browser.newContext({ javaScriptEnabled, colorScheme, ignoreHTTPSErrors: true, viewport: { width: 360, height: 740 } });
     const page = await context.newPage(), where = `provider-360-${colorScheme}${javaScriptEnabled ? "" : "-plain"}`;
     await page.goto(`${origin}/sign-in`);
-    await page.screenshot({ path: `${shots}/${where}.png`, fullPage: true });
+    await shoot(page, where);
     if (javaScriptEnabled) {
       await layout(page, where);
       await axe(page, where);
     }
     await signIn(page, "m1");
     await page.getByText("nobody here has this very name").waitFor();
-    await page.screenshot({ path: `${shots}/${where}-no.png`, fullPage: true });
+    await shoot(page, `${where}-no`);
     await context.clearCookies(); // of the provider, which remembers who was there
     await signIn(page, "a1");
     await page.waitForURL(`${origin}/`); // by itself

@@ -47,7 +47,7 @@ def main():
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             link = wait_for(parent, "signin")
-            rc = play(parent, link, os.path.abspath(args.modules), args.shots or tmp + "/shots")
+            rc = play(parent, link, os.path.abspath(args.modules), args.shots or "-")
         finally:
             parent.stdin.close()
             ended = parent.wait(60)

@@ -18,7 +18,7 @@ from servers import npm_modules  # noqa: E402
 def looks(lab, gw, pages):
     """Each with axe, in light and dark, on a narrow and on a wide screen."""
     (lab.dir / "pages.json").write_text(json.dumps(pages))
-    shots = os.environ.get("SHOTS") or lab.dir / "shots"
+    shots = os.environ.get("SHOTS") or "-"
     done = lab.run(["node", HERE / "page.mjs", "--link", gw.page, "--modules", npm_modules(HERE.parent / "e2e/npm") / "node_modules",
                     "--shots", shots, "--pages", lab.dir / "pages.json", "--widths", "360,1440"], env={"PATH": os.environ["PATH"]})
     assert done.rc == 0, done.text()

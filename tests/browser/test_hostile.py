@@ -45,7 +45,7 @@ class Evil(http.server.BaseHTTPRequestHandler):
 
 class Browser:
     def __init__(self, lab, gw, evil):
-        self.process = lab.start(["node", HERE / "hostile.mjs", "--link", gw.cli_json("signin")["url"], "--modules", MODULES, "--shots", lab.dir / "shots",
+        self.process = lab.start(["node", HERE / "hostile.mjs", "--link", gw.cli_json("signin")["url"], "--modules", MODULES, "--shots", "-",
                                   "--evil", str(evil)], env={"PATH": os.environ["PATH"]}, stdin=subprocess.PIPE, ready=r'\{"ok":true\}\n')
         self.answered = self.process.seen.count(b"\n") - 1
 

@@ -26,7 +26,7 @@ class Browser:
     """People by name, each in a browser with an authenticator of their own (person.mjs)."""
 
     def __init__(self, lab, gw):
-        shots = os.environ.get("SHOTS") or lab.dir / "shots"
+        shots = os.environ.get("SHOTS") or "-"
         self.process = lab.start(["node", HERE / "person.mjs", "--link", gw.page, "--modules", MODULES, "--shots", shots],
                                  env={"PATH": os.environ["PATH"]}, stdin=subprocess.PIPE, ready=r'\{"ok":true\}\n')
         self.answered = 1
