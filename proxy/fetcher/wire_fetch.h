@@ -60,7 +60,7 @@ struct wire_fetched {
     /* To be kept in place of the secret that was asked with (a refresh token), ok or not. Of a source that is asked
      * with none: to be told again as the setting "held" with the next question, and kept nowhere; empty: nothing. */
     struct span keep;
-    bool busy;       /* unless ok: nothing was begun, and it may be asked again shortly */
+    bool busy; /* unless ok: nobody began with it, or said that there is no room for it: it may be asked again */
     struct span why; /* unless ok: words for the operator, which hold no secret */
 };
 void wire_put_fetched(struct dynbuf *b, const struct wire_fetched *f);

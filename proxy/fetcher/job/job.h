@@ -31,7 +31,7 @@ void job_done(const struct job *j, struct span value, uint64_t lifetime_ms, stru
 void job_kept(const struct job *j, struct span keep, const char *why) __attribute__((noreturn));
 /* The same with why there is none, in words that hold no secret. */
 void job_failed(const struct job *j, const char *fmt, ...) PRINTF(2, 3) __attribute__((noreturn));
-/* The same where nothing was begun, so that it may be asked again shortly. */
+/* The same where nobody was reached, or who was has no room now: it may be asked again shortly. */
 void job_busy(const struct job *j, const char *fmt, ...) PRINTF(2, 3) __attribute__((noreturn));
 
 #endif
