@@ -35,7 +35,7 @@ enum msg_type {
     M_FRONT_OVER = 15, /* J>P u64 instance: the session that front was bound to is over; P ends it */
     /* lobby and judge; id: the lobby's own */
     M_IDENTIFY = 20, /* span token */
-    M_IDENTITY = 21, /* bool known, span sandbox */
+    M_IDENTITY = 21, /* u8 enum identity of proxy/words.h, span sandbox */
     /* front and judge */
     M_FRONT_KEY = 30, /* F>J id 0; span spki */
     M_CONNECT = 31,   /* F>J span scheme, span host, u16 port */

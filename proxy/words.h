@@ -41,6 +41,8 @@ enum ticket_state {
 };
 
 /* How the front is to read what comes on a connection. */
+/* Whose a token is: a judge that was not told yet who the sandboxes are says later, not unknown. */
+enum identity { IDENTITY_UNKNOWN = 0, IDENTITY_KNOWN, IDENTITY_LATER };
 enum way {
     WAY_NONE = 0,
     WAY_HTTP,     /* CONNECT or absolute-form */

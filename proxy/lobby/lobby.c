@@ -101,7 +101,7 @@ static void from_judge(void *arg, struct chan *c, struct frame *f)
 {
     struct lobby *l = arg;
     struct msg_in m = msg_in(f->payload);
-    bool known = msg_get_bool(&m);
+    uint8_t known = msg_get_u8(&m);
     struct span sandbox = msg_get_span(&m, 255);
     struct pending *g = l->oldest;
     (void)c;
@@ -109,7 +109,10 @@ static void from_judge(void *arg, struct chan *c, struct frame *f)
         g = g->newer;
     if (f->id == 0 || g == NULL || f->type != M_IDENTITY)
         return; /* it left */
-    if (msg_end(&m) != 0 || !known || sandbox.n == 0)
+    bool bad = msg_end(&m) != 0;
+    if (!bad && known == IDENTITY_LATER)
+        pending_later(g);
+    else if (bad || known != IDENTITY_KNOWN || sandbox.n == 0)
         pending_unknown(g);
     else
         pending_known(g, sandbox);

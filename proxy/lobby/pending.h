@@ -43,7 +43,7 @@ void pending_free(struct pending *g);
 /* The judge's answer. */
 void pending_known(struct pending *g, struct span sandbox);
 void pending_unknown(struct pending *g);
-/* No judge can be asked. */
+/* No judge can be asked, or it was not told yet who there is. */
 void pending_later(struct pending *g);
 
 /* Inside. pending_handover: whose it is, is known. pending_refuse: counted; words (may be empty) are the last thing

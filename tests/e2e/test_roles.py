@@ -420,5 +420,26 @@ def a_hangup_with_a_broken_policy_keeps_the_old_one(lab):
     lab.wait_for("the same policy", lambda: b" 403" in lab.run(ask, env=gw.client_env()).out)
 
 
+@test()
+def a_judge_that_was_not_told_yet_who_there_is_calls_no_token_bad(lab):
+    """A client that hears 407 gives its token up; one that hears 503 asks again."""
+    up, gw = setup(lab)
+    ask = ["curl", "-sS", "--max-time", str(PATIENCE), "-o", "/dev/null", "-w", "%{http_connect} %{http_code}", f"https://{up.name}:{up.port}/ok"]
+    env = gw.client_env()
+    assert lab.run(ask, env=env).out == b"200 200"
+    ledger, judge = gw.pid("ledger"), gw.pid("judge")
+    os.kill(ledger, signal.SIGSTOP)
+    try:
+        lab.kills(judge)
+        lab.wait_for("another judge", lambda: gw.pid("judge") not in (None, judge))
+        gw.process.wait_line(rf'"pid":{gw.pid("judge")},"level":"info","msg":"policy ')
+        said = {lab.run(ask, env=env).out for _ in range(20)}
+    finally:
+        os.kill(ledger, signal.SIGCONT)
+    assert said == {b"503 000"}, said
+    lab.wait_for("the next answer", lambda: said.add(out := lab.run(ask, env=env).out) or out == b"200 200")
+    assert not any(b"40" in out for out in said), said
+
+
 if __name__ == "__main__":
     main()

@@ -140,7 +140,7 @@ int connect_asked(struct judge *j, struct front *f, struct frame *fr)
     memcpy(to.host, host.p, host.n);
     bool others = is_waited_for(f, host);
     if (f->sandbox == NULL || f->nconnects >= FRONT_CONNECTS_MAX) {
-        turn_down(j, f, &to, f->sandbox ? REFUSE_TOO_MANY : REFUSE_UNKNOWN_SANDBOX);
+        turn_down(j, f, &to, f->sandbox ? REFUSE_TOO_MANY : refuse_unknown(j));
         return 0;
     }
     if (!others && !may_mint(j, f, scheme, host, port)) {

@@ -217,6 +217,7 @@ static int store(struct judge *j, struct frame *f)
     if (ok == j->store_lost)
         log_warn("the store is %s", ok ? "back" : "lost: requests are refused until it is back");
     j->store_lost = !ok;
+    j->told |= ok;
     if (ok)
         egress_ledger_back(j);
     return 0;

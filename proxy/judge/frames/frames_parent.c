@@ -85,7 +85,7 @@ int frames_lobby(struct judge *j, uint64_t instance, struct frame *f)
         return -1;
     const struct sandbox *s = sandbox_by_token(j, token);
     struct dynbuf *b = post_begin(j, ROLE_LOBBY, instance, M_IDENTITY, f->id);
-    msg_put_u8(b, s != NULL);
+    msg_put_u8(b, s != NULL ? IDENTITY_KNOWN : j->told ? IDENTITY_UNKNOWN : IDENTITY_LATER);
     msg_put_span(b, s ? s->name : SPAN_NONE);
     post_send(j, "the lobby could not be answered");
     return 0;

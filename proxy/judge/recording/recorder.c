@@ -125,9 +125,11 @@ static void put_ledger(struct recorder *r, const struct sandbox *s)
     put(r, &(struct entry){.kind = ENTRY_PEER, .role = ROLE_LEDGER});
     msg_put_u8(&b, !r->judge->thawed);
     put_frame(r, ROLE_LEDGER, 0, M_FREEZE, &b);
-    dynbuf_reset(&b);
-    msg_put_u8(&b, !r->judge->store_lost);
-    put_frame(r, ROLE_LEDGER, 0, M_STORE, &b);
+    for (unsigned lost = r->judge->told ? 0 : 1; lost <= r->judge->store_lost; lost++) { /* it was there once */
+        dynbuf_reset(&b);
+        msg_put_u8(&b, !lost);
+        put_frame(r, ROLE_LEDGER, 0, M_STORE, &b);
+    }
     dynbuf_reset(&b);
     if (s != NULL) {
         w = (struct wire_sandbox){.name = s->name,

@@ -532,6 +532,11 @@ static void ask_for_lease(struct exchange *x, enum refuse_why why, struct refusa
     r->challenge = SPAN("Basic realm=\"a lease of countersign, as the password\"");
 }
 
+enum refuse_why refuse_unknown(const struct judge *j)
+{
+    return j->told ? REFUSE_UNKNOWN_SANDBOX : REFUSE_STORE;
+}
+
 enum walk_next refuse(struct exchange *x, enum refuse_why why)
 {
     struct refusal *r = &x->refusal;
@@ -540,6 +545,8 @@ enum walk_next refuse(struct exchange *x, enum refuse_why why)
     /* A new ledger has not said yet whether writes are frozen: nobody's decision, and over in a moment. */
     if (why == REFUSE_FROZEN && !x->judge->frozen)
         why = x->sandbox && x->sandbox->frozen ? REFUSE_SANDBOX_FROZEN : REFUSE_STORE;
+    if (why == REFUSE_UNKNOWN_SANDBOX)
+        why = refuse_unknown(x->judge);
     refuse_words(why, r);
     name_ticket(x, r);
     if (why == REFUSE_DENIED)

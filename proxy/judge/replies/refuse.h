@@ -77,6 +77,9 @@ enum walk_next refuse_denial(struct exchange *x);
 enum walk_next refuse_step(struct exchange *x, enum walk_step s);
 /* Set it, send it and record it: for what happens while the exchange waits. */
 void refuse_now(struct exchange *x, enum refuse_why why);
+/* What one is told whose sandbox is not known: a judge that was not told yet who there is cannot say that it is none.
+ */
+enum refuse_why refuse_unknown(const struct judge *j);
 /* The reply alone, after which the connection ends, and its code: of a CONNECT, or where an exchange has no room. Its
  * words are in a, which is the caller's to free. */
 const char *refuse_bare(enum refuse_why why, struct arena *a, struct wire_reply *out);

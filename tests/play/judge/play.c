@@ -105,6 +105,7 @@ void play_all(struct play *p, const char *policy)
         if (r != ROLE_FRONT && r != ROLE_JUDGE && r != ROLE_RESOLVER && r != ROLE_DESK)
             play_peer(p, r, 0, "");
     play_sandbox(p, "sb", "ses", "token-of-sb", false);
+    give_bool(p, ROLE_LEDGER, M_STORE, 0, true); /* the last word of its welcome */
     play_peer(p, ROLE_FRONT, FRONT, "sb");
     play_policy(p, policy);
 }

@@ -5,14 +5,19 @@
 
 #include <stdio.h>
 
-static void expect_identity(struct play *p, const char *token, const char *sandbox)
+static void expect_identity_is(struct play *p, const char *token, enum identity is, const char *sandbox)
 {
     msg_put_span(from(p), span_str(token));
     assert_int_equal(give(p, ROLE_LOBBY, 0, M_IDENTIFY, 77, -1), 0);
     struct msg_in m = expect(p, ROLE_LOBBY, M_IDENTITY, 77);
-    assert_int_equal(msg_get_bool(&m), sandbox != NULL);
+    assert_int_equal(msg_get_u8(&m), is);
     assert_true(span_eq(msg_get_span(&m, 256), span_str(sandbox)));
     assert_int_equal(msg_end(&m), 0);
+}
+
+static void expect_identity(struct play *p, const char *token, const char *sandbox)
+{
+    expect_identity_is(p, token, sandbox != NULL ? IDENTITY_KNOWN : IDENTITY_UNKNOWN, sandbox);
 }
 
 static void a_token_is_one_sandboxs(void **state)
@@ -433,6 +438,48 @@ static void settings_are_checked(void **state)
     play_close(&p);
 }
 
+enum told { NO_LEDGER, NO_WORD, NO_STORE, ALL_TOLD, TOLD_AND_LOST };
+
+static void play_told(struct play *p, enum told told)
+{
+    play_open(p);
+    play_policy(p, "allow read GET /\n");
+    play_peer(p, ROLE_LOBBY, 0, "");
+    play_peer(p, ROLE_KEEPER, 0, "");
+    play_peer(p, ROLE_FRONT, FRONT, "sb");
+    key(p);
+    if (told != NO_LEDGER)
+        play_peer(p, ROLE_LEDGER, 0, "");
+    if (told == ALL_TOLD || told == TOLD_AND_LOST)
+        give_bool(p, ROLE_LEDGER, M_STORE, 0, true);
+    if (told == NO_STORE || told == TOLD_AND_LOST)
+        give_bool(p, ROLE_LEDGER, M_STORE, 0, false);
+    p->up[ROLE_LEDGER] = false; /* the audit is another test's */
+}
+
+/* A judge that began anew knows nobody until the ledger has said all: what it is asked meanwhile is to come again,
+ * and no client is told that its token, its sandbox or its connection is over. */
+static void who_is_not_told_yet_who_there_is_says_later(void **state)
+{
+    for (enum told told = NO_LEDGER; told <= TOLD_AND_LOST; told++) {
+        bool knows = told == ALL_TOLD || told == TOLD_AND_LOST;
+        struct play p;
+        struct wire_reply r;
+        play_told(&p, told);
+        expect_identity_is(&p, "token-of-sb", knows ? IDENTITY_UNKNOWN : IDENTITY_LATER, NULL);
+        give_request(&p, XID(1), GET("/"));
+        expect_reply(&p, XID(1), told == ALL_TOLD ? 403 : 503,
+                     told == ALL_TOLD ? "unknown-sandbox" : "store-unavailable");
+        ask_inside(&p, XID(2), FRONT, "GET", "/v1/whoami");
+        expect_reply(&p, XID(2), knows ? 403 : 503, knows ? "unknown-sandbox" : "store-unavailable");
+        connect_to(&p, XID(3), "api.example");
+        struct msg_in m = expect(&p, ROLE_FRONT, M_LEAF, XID(3));
+        assert_true(msg_get_span(&m, 256).n == 0 && msg_get_span(&m, 256).n == 0 && wire_get_reply(&m, &r) == 0);
+        assert_int_equal(r.head.status, knows ? 403 : 503);
+        play_close(&p);
+    }
+}
+
 static void without_a_policy_nothing_passes(void **state)
 {
     struct play p;
@@ -442,6 +489,7 @@ static void without_a_policy_nothing_passes(void **state)
     expect_reply(&p, XID(1), 503, "store-unavailable");
     play_peer(&p, ROLE_LEDGER, 0, "");
     expect_audit(&p, XID(1), "deny", "store-unavailable");
+    give_bool(&p, ROLE_LEDGER, M_STORE, 0, true);
     give_request(&p, XID(2), GET("/"));
     expect_reply(&p, XID(2), 403, "unknown-sandbox");
     expect_audit(&p, XID(2), "deny", "unknown-sandbox");
@@ -590,6 +638,7 @@ int main(void)
         cmocka_unit_test(a_sandbox_sees_itself_and_its_own_tickets),
         cmocka_unit_test(a_sandbox_reads_its_manifest),
         cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(who_is_not_told_yet_who_there_is_says_later),
         cmocka_unit_test(without_a_policy_nothing_passes),
         cmocka_unit_test(a_front_that_lies_is_ended),
         cmocka_unit_test(who_breaks_the_contract_gets_no_other_channel),

@@ -227,10 +227,10 @@ uint64_t next_asked(const char *token)
     return s->asked[i].id;
 }
 
-void answer(uint64_t id, bool known, const char *sandbox)
+void answer(uint64_t id, enum identity known, const char *sandbox)
 {
     struct dynbuf *b = chan_begin(s->judge, M_IDENTITY, id);
-    msg_put_u8(b, known);
+    msg_put_u8(b, (uint8_t)known);
     msg_put_span(b, span_str(sandbox));
     assert_int_equal(chan_commit(s->judge), 0);
     settle();

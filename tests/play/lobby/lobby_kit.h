@@ -60,7 +60,7 @@ void say_bytes(int fd, struct span bytes);
 const char *hear(int fd, const char *text);
 void new_judge(void);
 uint64_t next_asked(const char *token);
-void answer(uint64_t id, bool known, const char *sandbox);
+void answer(uint64_t id, enum identity known, const char *sandbox);
 /* One connection was handed over: whose, with which Proxy-Authorization, and what had been read. */
 void was_given(const char *sandbox, const char *auth, const char *rest);
 /* As the parent was told. */

@@ -31,7 +31,7 @@ static void a_challenge_is_answered_on_the_same_connection(void **state)
                                     "Proxy-Authenticate: Basic realm=\"countersign\"\r\nContent-Length: 0\r\n\r\n");
         }
         say(fd, HEAD WITH "\x16\x03\x01");
-        answer(next_asked("token-1"), true, "ci-7");
+        answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-7");
         was_given("ci-7", TOKEN, HEAD WITH "\x16\x03\x01");
         /* The descriptor that was handed over is that connection. */
         assert_int_equal(write(s->given.fd, "hello", 5), 5);
@@ -49,7 +49,7 @@ static void both_in_one_segment(void **state)
     (void)state;
     say(fd, HEAD "\r\n" HEAD WITH);
     hear(fd, "407");
-    answer(next_asked("token-1"), true, "ci-7");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-7");
     was_given("ci-7", TOKEN, HEAD WITH);
     close(s->given.fd);
     close(fd);
@@ -67,7 +67,7 @@ static void a_head_is_understood_at_every_split(void **state)
         say(fd, first);
         assert_int_equal(s->nasked, s->nseen);
         say(fd, all + k);
-        answer(next_asked("token-1"), true, "ci-7");
+        answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-7");
         was_given("ci-7", TOKEN, all);
         close(s->given.fd);
         close(fd);
@@ -116,14 +116,14 @@ static void a_token_that_is_none_is_refused(void **state)
     snprintf(head, sizeof(head), HEAD "Proxy-Authorization: Bearer %0256d\r\n\r\n", 0);
     say(fd, head);
     snprintf(head, sizeof(head), "%0256d", 0);
-    answer(next_asked(head), false, "");
+    answer(next_asked(head), IDENTITY_UNKNOWN, "");
     const char *in = hear(fd, NULL);
     assert_non_null(strstr(in, "HTTP/1.1 407 "));
     assert_null(strstr(in, "0000000")); /* nothing is reflected */
     close(fd);
     fd = dial();
     say(fd, HEAD WITH);
-    answer(next_asked("token-1"), true, ""); /* known, but nobody */
+    answer(next_asked("token-1"), IDENTITY_KNOWN, ""); /* known, but nobody */
     hear(fd, "407");
     close(fd);
     assert_int_equal(s->ngiven, 0);
@@ -167,12 +167,17 @@ static void without_a_judge_it_is_said_so(void **state)
     say(fd, HEAD WITH);
     uint64_t next = next_asked("token-1");
     assert_int_not_equal(id, next);
-    answer(id, true, "late");
-    answer(0, true, "nobody");
+    answer(id, IDENTITY_KNOWN, "late");
+    answer(0, IDENTITY_KNOWN, "nobody");
     assert_int_equal(s->ngiven, 0);
-    answer(next, true, "ci-7");
+    answer(next, IDENTITY_KNOWN, "ci-7");
     was_given("ci-7", TOKEN, HEAD WITH);
     close(s->given.fd);
+    close(fd);
+    fd = dial();
+    say(fd, HEAD WITH);
+    answer(next_asked("token-1"), IDENTITY_LATER, ""); /* it was not told yet who there is: no token is bad by that */
+    hear(fd, "HTTP/1.1 503 ");
     close(fd);
 }
 
@@ -225,10 +230,10 @@ static void a_full_lobby_still_serves(void **state)
     }
     int fd = dial();
     say(fd, HEAD WITH);
-    answer(next_asked("token-1"), true, "ci-8");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-8");
     was_given("ci-8", TOKEN, HEAD WITH);
     close(s->given.fd);
-    answer(id, true, "ci-7"); /* who waits for the judge was not driven out */
+    answer(id, IDENTITY_KNOWN, "ci-7"); /* who waits for the judge was not driven out */
     was_given("ci-7", TOKEN, HEAD WITH);
     close(s->given.fd);
     close(fd);
@@ -261,14 +266,14 @@ static void a_slow_one_gets_in_beside_a_flood(void **state)
     settle();
     assert_int_equal(s->lobby.npending, MANY);
     say(slow, WITH);
-    answer(next_asked("token-1"), true, "ci-8");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-8");
     was_given("ci-8", TOKEN, HEAD WITH);
     close(s->given.fd);
     say(beside, " HTTP/1.1\r\nHost: a.test:443\r\n" WITH);
-    answer(next_asked("token-1"), true, "ci-9");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-9");
     was_given("ci-9", TOKEN, HEAD WITH);
     close(s->given.fd);
-    answer(id, true, "ci-7");
+    answer(id, IDENTITY_KNOWN, "ci-7");
     was_given("ci-7", TOKEN, HEAD WITH);
     close(s->given.fd);
     close(slow);
@@ -306,7 +311,7 @@ static void nothing_spins(void **state)
     UNTIL(s->lobby.resting);
     if (at_work(150) > 0.3)
         fail_msg("the lobby spins while all wait for the judge");
-    answer(id, true, "ci-7");
+    answer(id, IDENTITY_KNOWN, "ci-7");
     was_given("ci-7", TOKEN, HEAD WITH);
     close(s->given.fd);
     close(asked);

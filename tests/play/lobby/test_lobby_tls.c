@@ -187,7 +187,7 @@ static void the_wrapped_proxy_asks_for_a_token(void **state)
     assert_int_equal(conn_write(t.c, SPAN("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n")), 0);
     UNTIL(heard("407 Proxy Authentication Required"));
     assert_int_equal(conn_write(t.c, SPAN(HEAD)), 0);
-    answer(next_asked("token-1"), true, "ci-7");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-7");
     int front = front_of("ci-7", TOKEN);
     char in[512];
     ssize_t n = -1;
@@ -219,7 +219,7 @@ static void what_one_side_does_not_read_stops_the_other(void **state)
     new_client(NULL);
     knock();
     assert_int_equal(conn_write(t.c, SPAN(HEAD)), 0);
-    answer(next_asked("token-1"), true, "ci-7");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-7");
     int front = front_of("ci-7", TOKEN);
     UNTIL(read(front, block, BLOCK) > 0);
     t.hold = true;
@@ -273,7 +273,7 @@ static void the_end_of_an_answer_waits_for_a_slow_client(void **state)
     listen_tls(IDENTITY_TOKEN, WAY_HTTP);
     SSL *ssl = slow_client(ctx);
     struct pollfd p = {.fd = SSL_get_fd(ssl), .events = POLLIN};
-    answer(next_asked("token-1"), true, "ci-7");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-7");
     int front = front_of("ci-7", TOKEN);
     UNTIL(read(front, block, BLOCK) > 0);
     for (int idle = 0; idle < 200; turn()) {
@@ -304,7 +304,7 @@ static void who_leaves_without_a_word_takes_the_front_along(void **state)
     new_client(NULL);
     knock();
     assert_int_equal(conn_write(t.c, SPAN(HEAD)), 0);
-    answer(next_asked("token-1"), true, "ci-7");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-7");
     int front = front_of("ci-7", TOKEN);
     conn_reset(&t.c);
     UNTIL(relays() == 0);
@@ -382,7 +382,7 @@ static void socks_in_tls(void **state)
     new_client(NULL);
     knock();
     assert_int_equal(conn_write(t.c, SPAN("\x05\x01\x02\x01\x01u\x07token-1\x05\x01\x00")), 0);
-    answer(next_asked("token-1"), true, "ci-7");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-7");
     UNTIL(t.got.n == 4);
     assert_memory_equal(t.got.p, "\x05\x02\x01\x00", 4);
     int front = front_of("ci-7", "");

@@ -71,7 +71,7 @@ static void socks_at_every_split(void **state)
         say_bytes(fd, span_from(all, k));
         uint64_t id = next_asked("token-1");
         hear_bytes(fd, "\x05\x02", 2);
-        answer(id, true, "ci-7");
+        answer(id, IDENTITY_KNOWN, "ci-7");
         hear_bytes(fd, "\x01\x00", 2); /* and only now: nothing is promised before the judge has spoken */
         was_given_to("ci-7", WAY_SOCKS, SPAN(REQUEST));
         close(fd);
@@ -87,7 +87,7 @@ static void a_wrong_login_is_refused(void **state)
     socks_for_tokens();
     int fd = dial();
     say_bytes(fd, SPAN(GREETING LOGIN REQUEST));
-    answer(next_asked("token-1"), false, "");
+    answer(next_asked("token-1"), IDENTITY_UNKNOWN, "");
     hear_bytes(fd, "\x05\x02\x01\x01", 4);
     UNTIL(read(fd, in, 1) == 0);
     close(fd);
@@ -314,7 +314,7 @@ static void refusals_are_counted(void **state)
     UNTIL(refused("e2b", "bad-socks") == MANY);
     int fd = dial();
     say_bytes(fd, SPAN(GREETING LOGIN));
-    answer(next_asked("token-1"), true, "ci-7");
+    answer(next_asked("token-1"), IDENTITY_KNOWN, "ci-7");
     was_given_to("ci-7", WAY_SOCKS, SPAN_NONE);
     close(fd);
 }
