@@ -77,6 +77,10 @@ enum walk_next refuse_denial(struct exchange *x);
 enum walk_next refuse_step(struct exchange *x, enum walk_step s);
 /* Set it, send it and record it: for what happens while the exchange waits. */
 void refuse_now(struct exchange *x, enum refuse_why why);
+/* The status of what was carried out, or may have been: SDKs, and curl with --retry, send again by themselves what
+ * got a 5xx. */
+enum { REFUSE_CARRIED_OUT = 409 };
+#define REFUSE_CHECK "Check at the upstream whether it happened before you send it again."
 /* What one is told whose sandbox is not known: a judge that was not told yet who there is cannot say that it is none.
  */
 enum refuse_why refuse_unknown(const struct judge *j);
