@@ -144,6 +144,7 @@ void page_decider(struct exchange *x, const struct ticket *t, size_t max)
         struct span by;
         const char *words;
     } nobody[] = {{SPAN("policy"), "the policy"},
+                  {SPAN("client"), "its own client"},
                   {SPAN("session"), "the end of its session"},
                   {SPAN("time"), "the end of its time"}};
 

@@ -44,6 +44,8 @@ struct exchange {
         bool asked;       /* no connection is to wait: the gateway sends it itself once it is approved */
         uint64_t wait_ms; /* but for so long */
     } later;
+    struct elicit elicit;
+    bool elicit_read; /* its body was looked at for that */
     struct egress_part egress;
     struct span own; /* what the client itself had in the slot of the credential, decoded; */
     size_t nown;     /* and so many of it: none, one, or more, of which it is the last */

@@ -205,11 +205,36 @@ int dialect_text(const struct dialect_client *c, const struct refusal *r, struct
     return dialect_keep(&b, a, &out->body);
 }
 
+#define ROUND(asks)                                                                                                  \
+    {                                                                                                                \
+        "application/json", "{'jsonrpc':'2.0','id':%i,'result':{'resultType':'input_required'," asks                 \
+                            "'requestState':'" ELICIT_STATE "%t','_meta':{%o}}}"                                     \
+    }
+#define ASKED(params)                                                                                                \
+    "'inputRequests':{'countersign':{'method':'elicitation/create','params':{'message':%w," params "}}},"
+
+/* MCP (2026-07-28), Multi Round-Trip: a result, and the client does what it says and comes again. */
+static const struct dialect_shape rounds[] = {
+    [ELICIT_URL] = ROUND(ASKED("'mode':'url','elicitationId':'%t','url':%u")),
+    [ELICIT_FORM] = ROUND(ASKED("'mode':'form','requestedSchema':{'type':'object','properties':{}}")),
+    [ELICIT_AGAIN] = ROUND(""),
+};
+
+static int body_of(const struct row *row, const struct dialect_client *c, const struct refusal *r, struct arena *a,
+                   struct wire_reply *out)
+{
+    if (r->elicit == ELICIT_NO)
+        return row->write ? row->write(c, r, a, out) : dialect_shape(&row->shape, c, r, a, out);
+    struct refusal round = *r;
+    round.status = 200;
+    return dialect_shape(&rounds[r->elicit], c, &round, a, out);
+}
+
 void dialect_reply(const struct dialect_client *c, const struct refusal *r, struct arena *a, struct wire_reply *out)
 {
     const struct row *row = &rows[dialect_of(c)];
     *out = (struct wire_reply){.head.status = (uint16_t)r->status};
     common_head(r, a, out);
-    if ((row->write ? row->write(c, r, a, out) : dialect_shape(&row->shape, c, r, a, out)) != 0)
+    if (body_of(row, c, r, a, out) != 0)
         *out = (struct wire_reply){.head = {.status = (uint16_t)r->status, .reason = SPAN("Refused")}, .close = true};
 }

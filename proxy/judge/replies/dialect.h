@@ -1,11 +1,13 @@
 /* How a refusal looks to the client that gets it: in the words of the API that it speaks, so that it shows them to a
  * person or an agent, or as RFC 9457 problem+json. Pure: values in, bytes out. What a request is like chooses the
- * words alone, never the decision, nor that a client is told an error. Foreign text (say, words, ref names, the id of
+ * words alone, never the decision, nor that a client is told an error (a client of MCP that says that it can ask its
+ * user is told to). Foreign text (say, words, ref names, the id of
  * a JSON-RPC request) is made harmless for where it goes, and is bounded. */
 #ifndef PROXY_JUDGE_DIALECT_H
 #define PROXY_JUDGE_DIALECT_H
 
 #include "policy/policy.h"
+#include "proxy/judge/tickets/elicit.h"
 #include "proxy/wire.h"
 
 struct refusal {
@@ -28,6 +30,7 @@ struct refusal {
     bool retry;            /* the same request may succeed later */
     unsigned retry_after;  /* seconds, 0: not said */
     bool close;
+    enum elicit_by elicit; /* of what is held: the client asks its user, in MCP's words; else ELICIT_NO */
 };
 
 /* Who is told. */

@@ -22,7 +22,8 @@ enum dialect_kinds { KINDS_AWS, KINDS_KUBERNETES, KINDS_OCI, KINDS_ANTHROPIC, KI
 
 /* A body as text, with a quotation mark for each ' and, for each % and a letter:
  *   w  all words on one line, escaped (a JSON string with its quotation marks; in XML, text)
- *   k  the name of the error, of `kinds`; c  our code of it; s  the status; t  the ticket's id, or nothing
+ *   k  the name of the error, of `kinds`; c  our code of it; s  the status; t  the ticket's id, or nothing;
+ *      u  its page's address, a JSON string
  *   i  the id of the JSON-RPC request, or null
  *   o  a JSON member of our own, "countersign": the code, ticket, addresses and whether to repeat the request */
 struct dialect_shape {

@@ -163,6 +163,10 @@ static void add_place(const struct shaping *s, char place, struct dynbuf *b)
         break;
     case 'k': dynbuf_add(b, kind_of(s->shape->kinds, s->status)); break;
     case 'c': dynbuf_add(b, span_str(s->r->code)); break;
+    case 'u':
+        jsonw_begin(&w, b);
+        jsonw_string(&w, s->r->approval_url);
+        break;
     case 's': dynbuf_addf(b, "%u", s->status); break;
     case 't': dynbuf_add(b, s->r->ticket); break;
     case 'i':

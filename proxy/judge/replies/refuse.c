@@ -218,6 +218,10 @@ static void held(struct exchange *x, struct refusal *r)
                                            : "");
     add_near(x, r);
     r->expires_ms = x->ticket.expires_ms;
+    if (!refuse_elicits(x))
+        return;
+    r->elicit = x->elicit.by;
+    r->next = SPAN("Who may decide it does so on its page. To decline here takes the request back.");
 }
 
 static void accepted(struct exchange *x, struct refusal *r)
@@ -270,6 +274,11 @@ static void ask_for_lease(struct exchange *x, enum refuse_why why, struct refusa
             return;
     r->status = 401;
     r->challenge = SPAN("Basic realm=\"a lease of countersign, as the password\"");
+}
+
+bool refuse_elicits(const struct exchange *x)
+{
+    return x->elicit.by != ELICIT_NO && x->judge->config.desk_url[0] != '\0';
 }
 
 enum refuse_why refuse_unknown(const struct judge *j)

@@ -81,6 +81,8 @@ void refuse_now(struct exchange *x, enum refuse_why why);
  * got a 5xx. */
 enum { REFUSE_CARRIED_OUT = 409 };
 #define REFUSE_CHECK "Check at the upstream whether it happened before you send it again."
+/* Is who is told that it is held an agent's client that can ask its user (tickets/elicit.h)? */
+bool refuse_elicits(const struct exchange *x);
 /* What one is told whose sandbox is not known: a judge that was not told yet who there is cannot say that it is none.
  */
 enum refuse_why refuse_unknown(const struct judge *j);

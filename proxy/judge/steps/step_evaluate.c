@@ -45,6 +45,23 @@ static bool wants_body(const struct exchange *x)
            (x->now.d.verdict == VERDICT_ALLOW && signing_wants_body(x));
 }
 
+/* What an agent's own client was asked in MCP's words, and answers, is ours: it is taken off before anything is
+ * decided, shown, compared with what was held, or sent. */
+static int take_own_round(struct exchange *x)
+{
+    if (x->elicit_read || x->upload != UPLOAD_WHOLE)
+        return 0;
+    x->elicit_read = true;
+    if (elicit_read(&x->request, body_bytes(x->body), &x->arena, &x->elicit) != 0)
+        return -1;
+    struct body *own = x->elicit.own ? body_inline(x->elicit.body) : NULL;
+    if (own != NULL) {
+        body_unref(&x->body);
+        x->body = own;
+    }
+    return x->elicit.own && own == NULL ? -1 : 0;
+}
+
 enum walk_next step_evaluate(struct exchange *x)
 {
     struct judge *j = x->judge;
@@ -60,6 +77,8 @@ enum walk_next step_evaluate(struct exchange *x)
         return refuse(x, REFUSE_UNKNOWN_SANDBOX);
     if (j->image == NULL)
         return refuse(x, REFUSE_NO_POLICY);
+    if (take_own_round(x) != 0)
+        return WALK_FAIL;
     evaluation_drop(&x->now);
     exchange_evaluate(x, &x->now);
     if (stub_is(x))

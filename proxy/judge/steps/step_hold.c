@@ -9,6 +9,24 @@
 
 static enum walk_next no_longer(struct exchange *x);
 
+/* A client that leads its user to the ticket does so at once, and comes again: nobody looks at a connection that
+ * waits.
+ */
+static bool asks_its_user(const struct exchange *x)
+{
+    return refuse_elicits(x) && x->elicit.by != ELICIT_AGAIN && !x->later.asked;
+}
+
+/* In the agent's own client its user said no. That is a sandbox's word: it ends what it asked for itself. */
+static enum walk_next taken_back(struct exchange *x)
+{
+    ticket_void(x, VOID_CLIENT, "its user declined it in the agent's own client");
+    x->ticket.state = TICKET_CANCELLED;
+    x->ticket.by = SPAN("its own client");
+    x->ticket.words = SPAN("its user declined it there");
+    return refuse(x, REFUSE_TICKET_CANCELLED);
+}
+
 static enum walk_next park(struct exchange *x)
 {
     struct judge *j = x->judge;
@@ -17,7 +35,7 @@ static enum walk_next park(struct exchange *x)
         return refuse(x, REFUSE_STORE);
     /* The policy changed while its ticket was opened: nobody is to approve in vain. */
     if (x->now.image != j->image && !exchange_still(x, VERDICT_HOLD)) {
-        ticket_void(x, "the policy would not hold it like this any more");
+        ticket_void(x, VOID_POLICY, "the policy would not hold it like this any more");
         return no_longer(x);
     }
     if (x->park_until == 0) {
@@ -30,7 +48,7 @@ static enum walk_next park(struct exchange *x)
     }
     if (j->ending)
         return refuse(x, REFUSE_ENDING);
-    if (now >= x->park_until)
+    if (now >= x->park_until || asks_its_user(x))
         return refuse(x, x->later.asked ? REFUSE_ACCEPTED : REFUSE_HELD);
     exchange_wait(x, X_PARKED, x->park_until - now);
     ticket_client_waits(x, x->park_until - now);
@@ -50,12 +68,12 @@ static enum walk_next claim(struct exchange *x)
     if (exchange_is_frozen(x)) /* the approval stays for when it is lifted */
         return refuse(x, REFUSE_FROZEN);
     if (!exchange_still(x, VERDICT_HOLD)) {
-        ticket_void(x, "the policy would not hold it like this any more");
+        ticket_void(x, VOID_POLICY, "the policy would not hold it like this any more");
         return no_longer(x);
     }
     enum refuse_why lease = lease_still(x);
     if (lease != REFUSE_COUNT && x->client == CLIENT_LATER) /* nobody comes again with another one */
-        ticket_void(x, "the lease that it was asked with is good for it no more");
+        ticket_void(x, VOID_POLICY, "the lease that it was asked with is good for it no more");
     if (lease != REFUSE_COUNT) /* nor is it used up for what would not be sent */
         return refuse(x, lease);
     return ticket_claim(x) == 0 ? WALK_WAIT : refuse(x, REFUSE_STORE);
@@ -72,6 +90,8 @@ static enum walk_next done(struct exchange *x)
 static enum walk_next by_state(struct exchange *x)
 {
     const struct wire_ticket_state *t = &x->ticket;
+    if (x->elicit.declined && (t->state == TICKET_PENDING || t->state == TICKET_APPROVED))
+        return taken_back(x);
     switch ((enum ticket_state)t->state) {
     case TICKET_PENDING: return t->granted ? claim(x) : park(x);
     case TICKET_APPROVED: return x->claim == CLAIM_LOST ? refuse(x, REFUSE_STORE) : claim(x);

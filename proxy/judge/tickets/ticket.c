@@ -256,12 +256,13 @@ int ticket_claim(struct exchange *x)
     return 0;
 }
 
-void ticket_void(struct exchange *x, const char *why)
+void ticket_void(struct exchange *x, enum void_by by, const char *why)
 {
     struct dynbuf *b = post_begin(x->judge, ROLE_LEDGER, 0, M_TICKET_VOID, x->xid);
     msg_put_id(b, &x->ticket.ticket);
+    msg_put_u8(b, (uint8_t)by);
     msg_put_span(b, span_str(why));
-    post_send(x->judge, "a ticket the policy no longer allows could not be cancelled");
+    post_send(x->judge, "a ticket that is over could not be cancelled");
 }
 
 /* With the id that this client waits for. */

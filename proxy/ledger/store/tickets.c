@@ -420,7 +420,7 @@ int store_decide(struct store *s, const struct id *ticket, const struct store_de
     return *result == DECIDED_STORE ? -1 : 0;
 }
 
-int store_void(struct store *s, const struct id *ticket, struct span why)
+int store_void(struct store *s, const struct id *ticket, enum void_by by, struct span why)
 {
     struct row r;
     int got = row_begin(s, ticket, &r);
@@ -428,7 +428,8 @@ int store_void(struct store *s, const struct id *ticket, struct span why)
         return got;
     if (r.state != TICKET_PENDING && r.state != TICKET_APPROVED)
         return 0;
-    return ticket_decide(s, &r, TICKET_CANCELLED, SPAN("policy"), SPAN_NONE, why);
+    return ticket_decide(s, &r, TICKET_CANCELLED, by == VOID_CLIENT ? SPAN("client") : SPAN("policy"), SPAN_NONE,
+                         why);
 }
 
 int store_open_tickets(struct store *s, struct id **ids, size_t *n)

@@ -1,0 +1,167 @@
+/* The judge: a held call of an agent whose own client can ask its user (MCP's Multi Round-Trip). */
+#include "tests/play/judge/play.h"
+
+#define HOLDS "hold write POST /w rule=writes cred=1 wait=1000\n"
+#define CALL(id, more)                                                                                               \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"tools/call\",\"params\":{\"name\":\"pay\",\"_meta\":{"          \
+    "\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{\"url\":{}}},\"progressToken\":" id "}" more   \
+    "}}"
+#define STATE        ",\"requestState\":\"countersign:x\""
+#define SAID(action) STATE ",\"inputResponses\":{\"countersign\":{\"action\":\"" action "\"}}"
+#define RPC(text)                                                                                                    \
+    (&(struct ask){.method = "POST",                                                                                 \
+                   .path = "/w",                                                                                     \
+                   .header = "Content-Type",                                                                         \
+                   .value = "application/json",                                                                      \
+                   .more = {{SPAN("Mcp-Method"), SPAN("tools/call")}},                                               \
+                   .body = (text)})
+
+static void open_desk(struct play *p)
+{
+    play_all(p, HOLDS);
+    assert_int_equal(judge_config(p->j, SPAN("desk_url"), SPAN("https://desk.example")), JUDGE_CONFIG_OK);
+}
+
+/* Held, and told to ask: the digest and join key of its ticket. */
+static struct wire_ticket asked(struct play *p, unsigned n, const struct ask *a)
+{
+    give_request(p, XID(n), a);
+    struct wire_ticket t = expect_ticket_open(p, XID(n));
+    give_ticket(p, XID(n), 1, TICKET_PENDING);
+    struct wire_reply r =
+        expect_reply(p, XID(n), 200,
+                     "\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{\"countersign\":"
+                     "{\"method\":\"elicitation/create\",\"params\":{\"message\":\"");
+    assert_true(span_find(r.body, SPAN("\"mode\":\"url\",\"elicitationId\":\"")) < r.body.n);
+    assert_true(span_find(r.body, SPAN("\"url\":\"https://desk.example/tickets/")) < r.body.n);
+    assert_true(span_find(r.body, SPAN("\"requestState\":\"countersign:")) < r.body.n);
+    expect_audit(p, XID(n), "hold", "held");
+    return t;
+}
+
+/* The user has looked, and the call comes again: it is the same one, waits, and is told to come again by itself. */
+static void who_comes_again_waits_and_gets_the_answer(void **state)
+{
+    struct play p;
+    struct span body;
+    open_desk(&p);
+    struct wire_ticket first = asked(&p, 1, RPC(CALL("1", "")));
+    struct digest d = first.record.request, join = first.join;
+    give_request(&p, XID(2), RPC(CALL("2", SAID("accept"))));
+    struct wire_ticket again = expect_ticket_open(&p, XID(2));
+    assert_memory_equal(&again.join, &join, sizeof(join));
+    give_ticket(&p, XID(2), 1, TICKET_PENDING);
+    expect_nothing(&p);
+    play_time(&p, 1001);
+    struct wire_reply r =
+        expect_reply(&p, XID(2), 200, "\"resultType\":\"input_required\",\"requestState\":\"countersign:");
+    assert_true(span_find(r.body, SPAN("inputRequests")) == r.body.n);
+    expect_audit(&p, XID(2), "hold", "held");
+    give_request(&p, XID(3), RPC(CALL("3", STATE)));
+    again = expect_ticket_open(&p, XID(3));
+    assert_memory_equal(&again.join, &join, sizeof(join));
+    give_ticket(&p, XID(3), 1, TICKET_APPROVED);
+    expect(&p, ROLE_LEDGER, M_CLAIM, XID(3));
+    give_claimed(&p, XID(3), RPC(CALL("1", "")), &d);
+    expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+    expect(&p, ROLE_KEEPER, M_RELEASE, XID(3));
+    struct wire_forward f = expect_forward(&p, XID(3), &body);
+    assert_true(span_eq(body, SPAN(CALL("1", ""))) && span_eq(f.answer_id, SPAN("3")));
+    give_result(&p, XID(3), OUTCOME_ANSWERED, 200, true, "");
+    assert_int_equal(expect_outcome(&p, XID(3), true), OUTCOME_ANSWERED);
+    play_close(&p);
+}
+
+/* What a sandbox says of its user takes back, and never approves: of what is approved nothing is sent either. */
+static void who_declines_takes_it_back(void **state)
+{
+    static const enum ticket_state states[] = {TICKET_PENDING, TICKET_APPROVED};
+    for (size_t i = 0; i < 2; i++) {
+        struct play p;
+        open_desk(&p);
+        asked(&p, 1, RPC(CALL("1", "")));
+        give_request(&p, XID(2), RPC(CALL("2", SAID("decline"))));
+        expect_ticket_open(&p, XID(2));
+        give_ticket(&p, XID(2), 1, states[i]);
+        struct msg_in m = expect(&p, ROLE_LEDGER, M_TICKET_VOID, XID(2));
+        struct id id;
+        msg_get_id(&m, &id);
+        assert_int_equal(msg_get_u8(&m), VOID_CLIENT);
+        assert_true(id.b[0] == 1 && msg_get_span(&m, 200).n > 0 && msg_end(&m) == 0);
+        expect_reply(&p, XID(2), 403, "\"error\":{\"code\":-32010,\"message\":\"Cancelled by its own client");
+        expect_audit(&p, XID(2), "hold", "ticket-cancelled");
+        play_close(&p);
+    }
+    covers("E1");
+}
+
+static void who_accepts_has_approved_nothing(void **state)
+{
+    struct play p;
+    open_desk(&p);
+    asked(&p, 1, RPC(CALL("1", "")));
+    for (unsigned n = 2; n < 4; n++) {
+        give_request(&p, XID(n), n == 2 ? RPC(CALL("2", SAID("accept"))) : RPC(CALL("2", SAID("approve"))));
+        expect_ticket_open(&p, XID(n));
+        give_ticket(&p, XID(n), 1, TICKET_PENDING);
+        expect_nothing(&p);
+        assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_CANCEL, XID(n), (from(&p), -1)), 0);
+    }
+    play_close(&p);
+    covers("E1");
+}
+
+/* Only closed what was shown; no page to lead to; a client that asks for the answer later; one that cannot ask. */
+static void others_are_told_as_before(void **state)
+{
+    static const char cannot[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"pay\"}}";
+    const struct ask *asks[] = {RPC(CALL("1", SAID("cancel"))), RPC(CALL("1", "")), RPC(cannot)};
+    for (unsigned i = 0; i < 3; i++) {
+        struct play p;
+        open_desk(&p);
+        if (i == 1)
+            assert_int_equal(judge_config(p.j, SPAN("desk_url"), SPAN("")), JUDGE_CONFIG_OK);
+        give_request(&p, XID(1), asks[i]);
+        expect_ticket_open(&p, XID(1));
+        give_ticket(&p, XID(1), 1, TICKET_PENDING);
+        expect_nothing(&p);
+        play_time(&p, 1001);
+        expect_reply(&p, XID(1), 403, "\"error\":{\"code\":-32010,\"message\":");
+        expect_audit(&p, XID(1), "hold", "held");
+        play_close(&p);
+    }
+}
+
+/* What is let go without a ticket leaves without our part as well; a round of the server's own leaves as it is. */
+static void the_server_hears_of_no_round_but_its_own(void **state)
+{
+    static const char *const bodies[][2] = {
+        {CALL("2", SAID("accept")), CALL("2", "")},
+        {CALL("2", ",\"requestState\":\"x\",\"inputResponses\":{\"countersign\":{\"action\":\"decline\"}}"), NULL}};
+    for (unsigned i = 0; i < 2; i++) {
+        struct play p;
+        struct span body;
+        play_all(&p, "allow write POST /w rule=writes cred=1\n");
+        give_request(&p, XID(1), RPC(bodies[i][0]));
+        expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
+        give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
+        expect(&p, ROLE_CARRIER, M_UPSTREAM, 0);
+        expect(&p, ROLE_KEEPER, M_RELEASE, XID(1));
+        (void)expect_forward(&p, XID(1), &body);
+        assert_true(span_eq(body, span_str(bodies[i][1] ? bodies[i][1] : bodies[i][0])));
+        give_result(&p, XID(1), OUTCOME_ANSWERED, 200, true, "");
+        assert_int_equal(expect_outcome(&p, XID(1), false), OUTCOME_ANSWERED);
+        play_close(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_comes_again_waits_and_gets_the_answer), cmocka_unit_test(who_declines_takes_it_back),
+        cmocka_unit_test(who_accepts_has_approved_nothing),          cmocka_unit_test(others_are_told_as_before),
+        cmocka_unit_test(the_server_hears_of_no_round_but_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
