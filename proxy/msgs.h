@@ -88,7 +88,7 @@ enum msg_type {
     M_OUTCOME = 88,        /* J>Lg wire_record, id ticket (none: all zero), u8 outcome, u16 status, u64 out, u64 in, bool delivered, bool kept, bool told: answer when it is written, bool its client left and was told nothing, [wire_answer, u64 size, span inline]. One that is written already changes nothing */
     M_OUTCOME_OK = 98,     /* Lg>J it is written: the judge need not say it again to the next ledger */
     M_AUDIT = 89,          /* J>Lg wire_record: decided without being sent (deny, refusal) */
-    M_TICKET_VOID = 90,    /* J>Lg id ticket, u8 enum void_by, span why: pending or approved -> cancelled */
+    M_TICKET_VOID = 90,    /* J>Lg id ticket, span why: the policy of now would not hold this request so: pending or approved -> cancelled */
     M_TICKET_CLIENT = 137, /* J>Lg id ticket, bool waits: false, the last client that waited for it is gone; u64 ms: after which it is told to ask again */
     M_REVIEW = 95,         /* J>Lg id: number of the policy: it is another now; show me what is open */
     M_TICKET_REVIEW = 96,  /* Lg>J id: as asked; one of them, the next when this one was answered: wire_review, u64 size, span inline or fd: the bytes first held */

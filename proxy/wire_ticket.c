@@ -124,6 +124,7 @@ void wire_put_ticket(struct dynbuf *b, const struct wire_ticket *t)
     msg_put_u32(b, t->shape.uses);
     msg_put_u64(b, t->shape.within_ms);
     wire_put_later(b, &t->later);
+    msg_put_u8(b, t->take_back);
 }
 
 static int get_escalate(struct msg_in *m, struct wire_escalate *e)
@@ -170,7 +171,10 @@ int wire_get_ticket(struct msg_in *m, struct wire_ticket *t)
     t->shape.json = msg_get_span(m, SHAPE_BYTES);
     t->shape.uses = msg_get_u32(m);
     t->shape.within_ms = msg_get_u64(m);
-    return wire_get_later(m, &t->later);
+    if (wire_get_later(m, &t->later) != 0)
+        return -1;
+    t->take_back = msg_get_bool(m);
+    return ok(m);
 }
 
 void wire_facts_digest(const struct wire_facts *f, struct digest *out)

@@ -95,6 +95,7 @@ struct wire_ticket {
     uint64_t within_ms;
     struct wire_shape shape;
     struct wire_later later;
+    bool take_back;    /* its user declined it in the agent's own client: nothing is opened, what is open ends */
     uint64_t exchange; /* the frame's id, and not among the fields */
 };
 enum { WIRE_SELF_NO = 0, WIRE_SELF_OF_MACHINE, WIRE_SELF_YES };

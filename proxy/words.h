@@ -40,11 +40,10 @@ enum ticket_state {
     TICKET_UNKNOWN
 };
 
-/* How the front is to read what comes on a connection. */
 /* Whose a token is: a judge that was not told yet who the sandboxes are says later, not unknown. */
 enum identity { IDENTITY_UNKNOWN = 0, IDENTITY_KNOWN, IDENTITY_LATER };
-/* Who ends a ticket that nobody decided: the policy of now would not hold it so, or its own client takes it back. */
-enum void_by { VOID_POLICY = 0, VOID_CLIENT };
+
+/* How the front is to read what comes on a connection. */
 enum way {
     WAY_NONE = 0,
     WAY_HTTP,     /* CONNECT or absolute-form */

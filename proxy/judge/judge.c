@@ -230,6 +230,7 @@ void judge_gone(struct judge *j, enum role_id role, uint64_t instance)
         break;
     case ROLE_LEDGER:
         j->ledger = false;
+        j->told = false; /* what it says meanwhile is heard of with its next welcome */
         egress_ledger_gone(j);
         exchange_each(j, lost_ledger, NULL);
         break;

@@ -233,11 +233,10 @@ static int void_ticket(struct ledger *l, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     struct id id;
     msg_get_id(&m, &id);
-    uint8_t by = msg_get_u8(&m);
     struct span why = msg_get_span(&m, WHY_MAX);
-    if (msg_end(&m) != 0 || by > VOID_CLIENT)
+    if (msg_end(&m) != 0)
         return -1;
-    if (!l->lost && store_void(l->store, &id, (enum void_by)by, why) != 0)
+    if (!l->lost && store_void(l->store, &id, why) != 0)
         log_debug("a ticket's end waits for the store");
     return 0;
 }

@@ -82,7 +82,7 @@ int review_answered(struct ledger *l, struct frame *f)
         return -1;
     if (f->id != r->number || !r->asked || !id_eq(&ticket, &r->ids[r->at]))
         return 0; /* of an earlier policy */
-    if (!keep && (l->lost || store_void(l->store, &ticket, VOID_POLICY, span_str(TICKET_OTHER_TERMS)) != 0)) {
+    if (!keep && (l->lost || store_void(l->store, &ticket, span_str(TICKET_OTHER_TERMS)) != 0)) {
         r->asked = false;
         return 0; /* asked again when the store is back */
     }

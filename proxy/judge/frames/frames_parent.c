@@ -40,7 +40,7 @@ static void judge_again(struct exchange *x, void *arg)
         return;
     }
     bool deny = x->now.d.verdict != VERDICT_HOLD && x->now.d.verdict != VERDICT_ALLOW;
-    ticket_void(x, VOID_POLICY, "the policy would not hold it like this any more");
+    ticket_void(x, "the policy would not hold it like this any more");
     refuse_now(x, deny ? refuse_why_of(x) : REFUSE_POLICY_CHANGED);
 }
 

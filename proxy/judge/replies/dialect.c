@@ -208,7 +208,7 @@ int dialect_text(const struct dialect_client *c, const struct refusal *r, struct
 #define ROUND(asks)                                                                                                  \
     {                                                                                                                \
         "application/json", "{'jsonrpc':'2.0','id':%i,'result':{'resultType':'input_required'," asks                 \
-                            "'requestState':'" ELICIT_STATE "%t','_meta':{%o}}}"                                     \
+                            "'requestState':'%e','_meta':{%o}}}"                                                     \
     }
 #define ASKED(params)                                                                                                \
     "'inputRequests':{'countersign':{'method':'elicitation/create','params':{'message':%w," params "}}},"

@@ -30,6 +30,7 @@ struct refusal {
     bool retry;            /* the same request may succeed later */
     unsigned retry_after;  /* seconds, 0: not said */
     bool close;
+    struct span elicit_state;
     enum elicit_by elicit; /* of what is held: the client asks its user, in MCP's words; else ELICIT_NO */
 };
 

@@ -23,7 +23,7 @@ enum dialect_kinds { KINDS_AWS, KINDS_KUBERNETES, KINDS_OCI, KINDS_ANTHROPIC, KI
 /* A body as text, with a quotation mark for each ' and, for each % and a letter:
  *   w  all words on one line, escaped (a JSON string with its quotation marks; in XML, text)
  *   k  the name of the error, of `kinds`; c  our code of it; s  the status; t  the ticket's id, or nothing;
- *      u  its page's address, a JSON string
+ *      u  its page's address, a JSON string; e  the state with which its client comes again
  *   i  the id of the JSON-RPC request, or null
  *   o  a JSON member of our own, "countersign": the code, ticket, addresses and whether to repeat the request */
 struct dialect_shape {

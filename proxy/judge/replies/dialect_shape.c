@@ -163,6 +163,7 @@ static void add_place(const struct shaping *s, char place, struct dynbuf *b)
         break;
     case 'k': dynbuf_add(b, kind_of(s->shape->kinds, s->status)); break;
     case 'c': dynbuf_add(b, span_str(s->r->code)); break;
+    case 'e': dynbuf_add(b, s->r->elicit_state); break;
     case 'u':
         jsonw_begin(&w, b);
         jsonw_string(&w, s->r->approval_url);

@@ -221,6 +221,7 @@ static void held(struct exchange *x, struct refusal *r)
     if (!refuse_elicits(x))
         return;
     r->elicit = x->elicit.by;
+    r->elicit_state = elicit_state(span_str(x->judge->config.desk_url), x->elicit.round, r->ticket, &x->arena);
     r->next = SPAN("Who may decide it does so on its page. To decline here takes the request back.");
 }
 
@@ -278,7 +279,7 @@ static void ask_for_lease(struct exchange *x, enum refuse_why why, struct refusa
 
 bool refuse_elicits(const struct exchange *x)
 {
-    return x->elicit.by != ELICIT_NO && x->judge->config.desk_url[0] != '\0';
+    return x->elicit.by != ELICIT_NO && x->rpc_id.n > 0 && x->judge->config.desk_url[0] != '\0';
 }
 
 enum refuse_why refuse_unknown(const struct judge *j)

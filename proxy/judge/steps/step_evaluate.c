@@ -52,7 +52,8 @@ static int take_own_round(struct exchange *x)
     if (x->elicit_read || x->upload != UPLOAD_WHOLE)
         return 0;
     x->elicit_read = true;
-    if (elicit_read(&x->request, body_bytes(x->body), &x->arena, &x->elicit) != 0)
+    if (elicit_read(&x->request, body_bytes(x->body), span_str(x->judge->config.desk_url), &x->arena, &x->elicit) !=
+        0)
         return -1;
     struct body *own = x->elicit.own ? body_inline(x->elicit.body) : NULL;
     if (own != NULL) {

@@ -17,16 +17,6 @@ static bool asks_its_user(const struct exchange *x)
     return refuse_elicits(x) && x->elicit.by != ELICIT_AGAIN && !x->later.asked;
 }
 
-/* In the agent's own client its user said no. That is a sandbox's word: it ends what it asked for itself. */
-static enum walk_next taken_back(struct exchange *x)
-{
-    ticket_void(x, VOID_CLIENT, "its user declined it in the agent's own client");
-    x->ticket.state = TICKET_CANCELLED;
-    x->ticket.by = SPAN("its own client");
-    x->ticket.words = SPAN("its user declined it there");
-    return refuse(x, REFUSE_TICKET_CANCELLED);
-}
-
 static enum walk_next park(struct exchange *x)
 {
     struct judge *j = x->judge;
@@ -35,7 +25,7 @@ static enum walk_next park(struct exchange *x)
         return refuse(x, REFUSE_STORE);
     /* The policy changed while its ticket was opened: nobody is to approve in vain. */
     if (x->now.image != j->image && !exchange_still(x, VERDICT_HOLD)) {
-        ticket_void(x, VOID_POLICY, "the policy would not hold it like this any more");
+        ticket_void(x, "the policy would not hold it like this any more");
         return no_longer(x);
     }
     if (x->park_until == 0) {
@@ -68,12 +58,12 @@ static enum walk_next claim(struct exchange *x)
     if (exchange_is_frozen(x)) /* the approval stays for when it is lifted */
         return refuse(x, REFUSE_FROZEN);
     if (!exchange_still(x, VERDICT_HOLD)) {
-        ticket_void(x, VOID_POLICY, "the policy would not hold it like this any more");
+        ticket_void(x, "the policy would not hold it like this any more");
         return no_longer(x);
     }
     enum refuse_why lease = lease_still(x);
     if (lease != REFUSE_COUNT && x->client == CLIENT_LATER) /* nobody comes again with another one */
-        ticket_void(x, VOID_POLICY, "the lease that it was asked with is good for it no more");
+        ticket_void(x, "the lease that it was asked with is good for it no more");
     if (lease != REFUSE_COUNT) /* nor is it used up for what would not be sent */
         return refuse(x, lease);
     return ticket_claim(x) == 0 ? WALK_WAIT : refuse(x, REFUSE_STORE);
@@ -90,8 +80,6 @@ static enum walk_next done(struct exchange *x)
 static enum walk_next by_state(struct exchange *x)
 {
     const struct wire_ticket_state *t = &x->ticket;
-    if (x->elicit.declined && (t->state == TICKET_PENDING || t->state == TICKET_APPROVED))
-        return taken_back(x);
     switch ((enum ticket_state)t->state) {
     case TICKET_PENDING: return t->granted ? claim(x) : park(x);
     case TICKET_APPROVED: return x->claim == CLAIM_LOST ? refuse(x, REFUSE_STORE) : claim(x);
@@ -136,7 +124,8 @@ static enum walk_next ask(struct exchange *x)
 
 enum walk_next step_hold(struct exchange *x)
 {
-    bool held = x->now.d.verdict == VERDICT_HOLD && !x->judge->config.shadow;
+    /* What its user takes back in the agent's own client is sent by nothing that lets it go meanwhile. */
+    bool held = (x->now.d.verdict == VERDICT_HOLD && !x->judge->config.shadow) || x->elicit.declined;
     if (!held && x->client != CLIENT_LATER) /* which leaves as what was approved, or not at all */
         return WALK_NEXT;
     switch (x->claim) {

@@ -1,8 +1,29 @@
 #include "proxy/judge/tickets/elicit.h"
 
-#include "common/json/json.h"
+#include <stdio.h>
 
-enum { TREE_MAX = 2 * 1024 * 1024 };
+#include "common/json/json.h"
+#include "common/sign/claim.h"
+
+enum { TREE_MAX = 1024 * 1024, MARK = 16 };
+
+#define STATE "countersign:"
+
+static void mark_of(struct span desk_url, char out[MARK + 1])
+{
+    struct digest d;
+    digest_of(desk_url, &d);
+    for (size_t i = 0; i < MARK / 2; i++)
+        (void)snprintf(out + 2 * i, 3, "%02x", d.b[i]);
+}
+
+struct span elicit_state(struct span desk_url, unsigned round, struct span ticket, struct arena *a)
+{
+    char text[128], mark[MARK + 1];
+    mark_of(desk_url, mark);
+    int n = snprintf(text, sizeof(text), STATE "%s:%u:%.*s", mark, round, SPAN_FMT(span_first(ticket, ID_TEXT)));
+    return arena_copy(a, span_of(text, (size_t)n));
+}
 
 static struct span one_field(const struct wire_request *r, struct span name)
 {
@@ -23,11 +44,20 @@ static bool may_ask(struct span method)
            span_eq(method, SPAN("resources/read"));
 }
 
-static bool is_coded(const struct wire_request *r)
+/* A body in a coding, or one that a field speaks of: another body would be another request. */
+static bool is_bound(const struct wire_request *r)
 {
-    for (size_t i = 0; i < r->nfields; i++)
-        if (span_ieq(r->field[i].name, SPAN("content-encoding")))
+    static const struct span names[] = {SPAN("content-encoding"), SPAN("content-digest"),      SPAN("repr-digest"),
+                                        SPAN("digest"),           SPAN("content-md5"),         SPAN("signature"),
+                                        SPAN("signature-input"),  SPAN("x-amz-content-sha256")};
+    struct sign_claim c;
+    for (size_t i = 0; i < r->nfields; i++) {
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+            if (span_ieq(r->field[i].name, names[k]))
+                return true;
+        if (span_ieq(r->field[i].name, SPAN("authorization")) && sign_claim_read(r->field[i].value, &c) == 0)
             return true;
+    }
     return false;
 }
 
@@ -57,59 +87,139 @@ static enum elicit_by what_it_can(const struct json *params)
     return can->count == 0 || is_object(json_get(can, SPAN("form"))) ? ELICIT_FORM : ELICIT_NO;
 }
 
-/* Who only closed what was shown said neither: nothing is taken back, and nothing is asked again by itself. */
-static void what_it_says(const struct json *params, struct elicit *out)
+/* Is it our state, and of which round? */
+static bool is_ours(struct span state, struct span desk_url, unsigned *round)
+{
+    char mark[MARK + 1];
+    struct span rest, said, number, ticket;
+    uint64_t n;
+    mark_of(desk_url, mark);
+    if (!span_starts(state, SPAN(STATE)) || !span_cut(span_from(state, sizeof(STATE) - 1), ':', &said, &rest) ||
+        !span_eq(said, span_str(mark)) || !span_cut(rest, ':', &number, &ticket))
+        return false;
+    *round = span_u64(number, ELICIT_ROUNDS, &n) == 0 ? (unsigned)n : ELICIT_ROUNDS;
+    return true;
+}
+
+/* Who only closed what was shown said neither yes nor no: nothing is taken back, and nothing is asked by itself. */
+static void what_it_says(const struct json *params, unsigned round, struct elicit *out)
 {
     struct span action =
         json_text(json_get(json_get(params, SPAN("inputResponses")), SPAN("countersign")), SPAN("action"));
     out->declined = span_eq(action, SPAN("decline"));
-    out->by = out->declined || span_eq(action, SPAN("cancel")) ? ELICIT_NO : ELICIT_AGAIN;
+    out->round = round + 1;
+    out->by =
+        out->declined || span_eq(action, SPAN("cancel")) || out->round > ELICIT_ROUNDS ? ELICIT_NO : ELICIT_AGAIN;
 }
 
-static void without_round(struct jsonw *w, const struct json *params)
+/* ---- the call without the round: cut out of the bytes, so that the rest of them is what it was ---- */
+
+static struct span trim(struct span s)
 {
-    jsonw_object(w);
-    for (const struct json *at = params->child; at != NULL; at = at->next)
-        if (!span_eq(at->key, SPAN("inputResponses")) && !span_eq(at->key, SPAN("requestState"))) {
-            jsonw_name(w, at->key);
-            jsonw_tree(w, at);
+    while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t' || s.p[0] == '\r' || s.p[0] == '\n'))
+        s = span_from(s, 1);
+    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t' || s.p[s.n - 1] == '\r' || s.p[s.n - 1] == '\n'))
+        s.n--;
+    return s;
+}
+
+/* Behind the value that begins at p; the text is JSON. */
+static const uint8_t *behind(const uint8_t *p, const uint8_t *end)
+{
+    unsigned depth = 0;
+    bool text = false;
+    for (; p < end; p++) {
+        if (text && *p == '\\') {
+            p++;
+        } else if (*p == '"') {
+            text = !text;
+        } else if (!text && (*p == '{' || *p == '[')) {
+            depth++;
+        } else if (!text && (*p == '}' || *p == ']' || *p == ',')) {
+            if (depth == 0)
+                return p;
+            depth -= *p != ',';
         }
-    jsonw_end_object(w);
-}
-
-/* The call as it was first made, but for its id: the server never hears of what it did not ask. */
-static int take_off(const struct json *j, struct arena *a, struct span *out)
-{
-    struct dynbuf b;
-    struct jsonw w;
-    int rc = -1;
-    dynbuf_init(&b, 6 * ELICIT_BODY_MAX); /* of each byte at most an escape */
-    jsonw_begin(&w, &b);
-    jsonw_object(&w);
-    for (const struct json *at = j->child; at != NULL; at = at->next) {
-        jsonw_name(&w, at->key);
-        if (span_eq(at->key, SPAN("params")))
-            without_round(&w, at);
-        else
-            jsonw_tree(&w, at);
     }
-    jsonw_end_object(&w);
-    if (!dynbuf_ok(&b))
-        goto out;
-    *out = arena_copy(a, dynbuf_span(&b));
-    rc = out->n == b.n ? 0 : -1;
-out:
-    dynbuf_free(&b);
-    return rc;
+    return end;
 }
 
-int elicit_read(const struct wire_request *r, struct span body, struct arena *a, struct elicit *out)
+/* The member that begins in *rest, behind the brace or the comma: its key as it is written, and all of it. False:
+ * there is none. */
+static bool next_member(struct span *rest, struct span *key, struct span *value, struct span *all)
+{
+    if (rest->n == 0)
+        return false;
+    const uint8_t *end = rest->p + rest->n, *p = behind(rest->p, end);
+    *all = trim(span_of(rest->p, (size_t)(p - rest->p)));
+    *rest = p < end && *p == ',' ? span_from(*rest, (size_t)(p - rest->p) + 1) : SPAN_NONE;
+    if (all->n < 2 || all->p[0] != '"')
+        return false;
+    size_t n = span_index(span_from(*all, 1), '"') + 1; /* a key with an escape is none of ours */
+    struct span is = trim(span_from(*all, n + 1));
+    *key = span_of(all->p + 1, n - 1);
+    *value = is.n > 0 && is.p[0] == ':' ? trim(span_from(is, 1)) : SPAN_NONE;
+    return true;
+}
+
+/* params as it is written, in the body. */
+static struct span params_of(struct span body)
+{
+    struct span rest = span_from(trim(body), 1), key, value, all;
+    while (next_member(&rest, &key, &value, &all))
+        if (span_eq(key, SPAN("params")))
+            return value;
+    return SPAN_NONE;
+}
+
+/* False: it is not written as expected (a key with escapes); -1 of *rc: no memory. */
+static bool take_off(struct span body, struct arena *a, struct span *out, int *rc)
+{
+    struct span params = params_of(body), rest = span_from(params, 1), key, value, all;
+    struct dynbuf b;
+    unsigned taken = 0, kept = 0;
+    if (params.n < 2)
+        return false;
+    dynbuf_init(&b, body.n);
+    dynbuf_add(&b, span_of(body.p, (size_t)(params.p - body.p) + 1));
+    while (next_member(&rest, &key, &value, &all)) {
+        if (span_eq(key, SPAN("requestState")) || span_eq(key, SPAN("inputResponses"))) {
+            taken++;
+            continue;
+        }
+        if (kept++ > 0)
+            dynbuf_add_byte(&b, ',');
+        dynbuf_add(&b, all);
+    }
+    const uint8_t *end = params.p + params.n - 1;
+    dynbuf_add(&b, span_of(end, (size_t)(body.p + body.n - end)));
+    *out = dynbuf_ok(&b) ? arena_copy(a, dynbuf_span(&b)) : SPAN_NONE;
+    *rc = dynbuf_ok(&b) && out->n == b.n ? 0 : -1;
+    dynbuf_free(&b);
+    return taken > 0;
+}
+
+/* What is left is the call: JSON, without what was ours. */
+static bool is_without(struct span body)
+{
+    struct arena own;
+    arena_init(&own, TREE_MAX);
+    const struct json *params = json_get(json_parse(body, &own), SPAN("params"));
+    bool is = is_object(params) && json_get(params, SPAN("requestState")) == NULL &&
+              json_get(params, SPAN("inputResponses")) == NULL;
+    arena_free(&own);
+    return is;
+}
+
+int elicit_read(const struct wire_request *r, struct span body, struct span desk_url, struct arena *a,
+                struct elicit *out)
 {
     struct span method = one_field(r, SPAN("mcp-method"));
     struct arena own;
+    unsigned round = 0;
     int rc = 0;
     *out = (struct elicit){.by = ELICIT_NO};
-    if (!span_eq(r->method, SPAN("POST")) || !may_ask(method) || is_coded(r) || body.n == 0 ||
+    if (!span_eq(r->method, SPAN("POST")) || !may_ask(method) || is_bound(r) || body.n == 0 ||
         body.n > ELICIT_BODY_MAX)
         return 0;
     arena_init(&own, TREE_MAX);
@@ -117,10 +227,13 @@ int elicit_read(const struct wire_request *r, struct span body, struct arena *a,
     if (!is_call(r, j, method) || !is_object(params))
         goto out;
     const struct json *state = json_get(params, SPAN("requestState"));
-    out->own = state != NULL && state->type == JSON_STRING && span_starts(state->text, SPAN(ELICIT_STATE));
-    if (out->own) {
-        what_it_says(params, out);
-        rc = take_off(j, a, &out->body);
+    if (state != NULL && state->type == JSON_STRING && is_ours(state->text, desk_url, &round)) {
+        if (!take_off(body, a, &out->body, &rc) || rc != 0 || !is_without(out->body)) {
+            out->body = SPAN_NONE;
+            goto out;
+        }
+        out->own = true;
+        what_it_says(params, round, out);
     } else if (state == NULL && body.n <= ELICIT_BODY_MAX / 2 && json_get(params, SPAN("inputResponses")) == NULL) {
         out->by =
             what_it_can(params); /* in the middle of a round of the server's own it would lose that one's state */

@@ -8,14 +8,15 @@
 #include "common/arena.h"
 #include "proxy/wire.h"
 
-/* Our state is this and the ticket's id. It is for who reads a log: nothing is decided by it. */
-#define ELICIT_STATE "countersign:"
 /* A longer body has no round that is ours; a call of more than half of it is answered with an error, so that with a
  * round it is none. */
 enum { ELICIT_BODY_MAX = 64 * 1024 };
+/* So often a call comes again by itself (its client counts, too); then an error says that it is held, as to others.
+ */
+enum { ELICIT_ROUNDS = 8 };
 
 enum elicit_by {
-    ELICIT_NO = 0, /* the client cannot, or was asked already: an error says it */
+    ELICIT_NO = 0, /* the client cannot, or was asked often enough: an error says it */
     ELICIT_URL,    /* it opens a page for its user */
     ELICIT_FORM,   /* it shows a text, with yes and no */
     ELICIT_AGAIN   /* its user was asked: the call comes again by itself */
@@ -24,11 +25,17 @@ enum elicit_by {
 struct elicit {
     enum elicit_by by;
     bool declined;    /* its user was asked, and takes the call back */
+    unsigned round;   /* of the answer to this call: it decides about words alone */
     bool own;         /* it has our state: body is the call without it, and without the answers */
-    struct span body; /* in the arena */
+    struct span body; /* with own; in the arena */
 };
 
-/* Of a whole body. What is not such a call beyond doubt is none: *out is all zero. -1: no memory. */
-int elicit_read(const struct wire_request *r, struct span body, struct arena *a, struct elicit *out) MUSTCHECK;
+/* Our state: which gateway it is of (by the address of its page: what another one behind it asks is not ours to
+ * answer), the round, and the ticket's id for who reads a log. Empty: no memory. */
+struct span elicit_state(struct span desk_url, unsigned round, struct span ticket, struct arena *a);
+/* Of a whole body. What is not such a call beyond doubt is none: *out is all zero. So is one that its client signed
+ * or made a digest of: with a round it would not be what was signed. -1: no memory. */
+int elicit_read(const struct wire_request *r, struct span body, struct span desk_url, struct arena *a,
+                struct elicit *out) MUSTCHECK;
 
 #endif

@@ -4,7 +4,7 @@
 #include "common/json/json.h"
 #include "common/text/multipart.h"
 
-enum { JSON_ARENA = 4 * 1024 * 1024, LEFT_OUT_MAX = 4, UUID_TEXT = 36 };
+enum { JSON_ARENA = 4 * 1024 * 1024, LEFT_OUT_MAX = 5, UUID_TEXT = 36 };
 
 static void number(struct digest_ctx *d, uint64_t v)
 {
@@ -199,6 +199,9 @@ static bool json_rpc(const struct wire_request *r, const struct json *j, struct 
         return false;
     leave_out(o, j, SPAN("/id"));
     leave_out(o, j, SPAN("/params/_meta/progressToken")); /* the SDK of MCP makes it from the id */
+    leave_out(o, j, SPAN("/params/_meta/traceparent"));   /* as the fields of these names (digest.c) */
+    leave_out(o, j, SPAN("/params/_meta/tracestate"));
+    leave_out(o, j, SPAN("/params/_meta/baggage"));
     return true;
 }
 

@@ -213,6 +213,7 @@ int ticket_open(struct exchange *x)
     t.summary = span_first(d->summary, TICKET_SUMMARY_MAX);
     t.facts_json = facts_can_wait(x) ? SPAN_NONE : facts_json(x, CHAN_PAYLOAD_MAX - n);
     t.agent_reason = x->reason;
+    t.take_back = x->elicit.declined;
     t.approve_by = d->approve_by;
     t.dialect = span_str(dialect_name(dialect_of(&client)));
     shape_of(x->now.image->policy, d, &in, &x->arena, &t.shape);
@@ -256,13 +257,12 @@ int ticket_claim(struct exchange *x)
     return 0;
 }
 
-void ticket_void(struct exchange *x, enum void_by by, const char *why)
+void ticket_void(struct exchange *x, const char *why)
 {
     struct dynbuf *b = post_begin(x->judge, ROLE_LEDGER, 0, M_TICKET_VOID, x->xid);
     msg_put_id(b, &x->ticket.ticket);
-    msg_put_u8(b, (uint8_t)by);
     msg_put_span(b, span_str(why));
-    post_send(x->judge, "a ticket that is over could not be cancelled");
+    post_send(x->judge, "a ticket the policy no longer allows could not be cancelled");
 }
 
 /* With the id that this client waits for. */

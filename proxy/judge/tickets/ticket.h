@@ -13,8 +13,8 @@ void ticket_join(struct exchange *x, const struct decision *d, struct digest *jo
 /* 0; -1: no ledger; -2: request and body together do not fit into one message. */
 int ticket_open(struct exchange *x) MUSTCHECK;
 int ticket_claim(struct exchange *x) MUSTCHECK;
-/* The policy of now would not hold it so, or its client takes it back: end the ticket before anything is sent. */
-void ticket_void(struct exchange *x, enum void_by by, const char *why);
+/* The policy of now would not hold it so: end the ticket before anybody approves it. */
+void ticket_void(struct exchange *x, const char *why);
 /* The id by which its client knows the answer to what leaves, where that says another (common/json/rpc.h); else
  * empty. */
 struct span ticket_answer_id(const struct exchange *x);

@@ -106,7 +106,7 @@ int store_grant_revoke(struct store *s, const struct id *grant, struct span by, 
                        const char **why) MUSTCHECK;
 /* Somebody waits for its decision, for so many ms more, or nobody does any more (askers/schema_9.sql). */
 int store_asker(struct store *s, const struct id *ticket, bool waits, uint64_t ms) MUSTCHECK;
-int store_void(struct store *s, const struct id *ticket, enum void_by by, struct span why) MUSTCHECK;
+int store_void(struct store *s, const struct id *ticket, struct span why) MUSTCHECK;
 /* The ids of all that are pending or approved, to be freed; *ids NULL: none. */
 int store_open_tickets(struct store *s, struct id **ids, size_t *n) MUSTCHECK;
 /* 1: r (but its request) and the bytes first held; 0: it is not open any more, or its bytes are gone. */

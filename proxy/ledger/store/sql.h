@@ -38,7 +38,10 @@
         " AND ((t.state='done' AND t.delivered=0 AND a.until_ms>?3 AND a.until_boot_ms>?4) OR (t.state='denied'" \
         " AND t.expires_ms>?3 AND t.expires_boot_ms>?4)) LIMIT 1") \
     X(TICKET_REPEAT, "UPDATE ticket SET repeats=repeats+1 WHERE id=?1") \
-    X(PENDING_OF_SANDBOX, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE sandbox=?1 AND state='pending'") \
+    X(PENDING_OF_SANDBOX, "SELECT p.n+c.n,p.b+c.b FROM" \
+      "(SELECT count(*) n,coalesce(sum(body_size),0) b FROM ticket WHERE sandbox=?1 AND state='pending') p," \
+      "(SELECT count(*) n,coalesce(sum(body_size),0) b FROM ticket WHERE state='cancelled' AND created_ms>?2 AND sandbox=?1 " \
+      "AND decided_by='client' AND decided_channel='') c") \
     X(OPEN_ALL, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE state IN ('pending','approved')") \
     X(OPEN_OF_TENANT, "SELECT count(*),coalesce(sum(body_size),0) FROM ticket WHERE state IN ('pending','approved')" \
         " AND tenant=coalesce((SELECT tenant FROM sandbox WHERE name=?1),'')") \

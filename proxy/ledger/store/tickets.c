@@ -8,6 +8,10 @@
 #include "proxy/ledger/store/grants/grants.h"
 #include "proxy/ledger/store/people/people.h"
 
+/* What its own client took back counts as pending for so long from when it was opened: asking and taking back is no
+ * way past the bound on what one sandbox may ask people. */
+enum { TAKEN_BACK_MS = 60 * 60 * 1000 };
+
 /* 1 a row was read, 0 none, -1. */
 static int find_live(struct store *s, struct span session, const struct digest *join, struct row *r)
 {
@@ -152,6 +156,7 @@ static int room_for(struct store *s, const struct wire_ticket *t, uint64_t bytes
     if (q == NULL)
         return -1;
     db_text(q, 1, t->record.sandbox);
+    db_int(q, 2, s->wall - TAKEN_BACK_MS);
     int room = count_below(s, q, s->c.pending_max, bytes, s->c.sandbox_bytes);
     if (room == 1)
         room = count_below(s, db_stmt(&s->db, SQL_OPEN_ALL), s->c.open_max, bytes, STORE_ALL_BYTES);
@@ -343,6 +348,27 @@ static int join_live(struct store *s, const struct wire_ticket *t, const struct 
     return got <= 0 ? got : repeat(s, r);
 }
 
+/* Its user takes it back, in the agent's own client: what is open is over, and nothing is opened. What leaves already
+ * is told as such. */
+static int take_back(struct store *s, struct row *r, bool live, struct wire_ticket_state *st)
+{
+    if (!live) {
+        st->state = TICKET_CANCELLED;
+    } else {
+        bool open = r->state == TICKET_PENDING || r->state == TICKET_APPROVED;
+        if (open && ticket_decide(s, r, TICKET_CANCELLED, SPAN("client"), SPAN_NONE,
+                                  SPAN("its user declined it in the agent's own client")) != 0)
+            return -1;
+        row_state(r, st);
+        st->joined = true;
+    }
+    if (st->state == TICKET_CANCELLED) {
+        st->by = SPAN("its own client");
+        st->words = SPAN("its user declined it there");
+    }
+    return 0;
+}
+
 int store_ticket_open(struct store *s, const struct wire_ticket *t, const struct wire_limits *limits,
                       struct span body, struct wire_ticket_state *st, struct store_bytes *kept,
                       struct wire_over *over)
@@ -355,6 +381,8 @@ int store_ticket_open(struct store *s, const struct wire_ticket *t, const struct
     int got = find_live(s, t->record.session, &t->join, &r);
     if (got == 1) /* who decides on a request by the rules of now must not have decided by others */
         got = ticket_keeps_terms(s, &r, &t->terms);
+    if (t->take_back)
+        return got < 0 ? -1 : take_back(s, &r, got == 1, st);
     if (got == 1)
         return join_live(s, t, limits, &r, st, over);
     if (got == 0)
@@ -420,7 +448,7 @@ int store_decide(struct store *s, const struct id *ticket, const struct store_de
     return *result == DECIDED_STORE ? -1 : 0;
 }
 
-int store_void(struct store *s, const struct id *ticket, enum void_by by, struct span why)
+int store_void(struct store *s, const struct id *ticket, struct span why)
 {
     struct row r;
     int got = row_begin(s, ticket, &r);
@@ -428,8 +456,7 @@ int store_void(struct store *s, const struct id *ticket, enum void_by by, struct
         return got;
     if (r.state != TICKET_PENDING && r.state != TICKET_APPROVED)
         return 0;
-    return ticket_decide(s, &r, TICKET_CANCELLED, by == VOID_CLIENT ? SPAN("client") : SPAN("policy"), SPAN_NONE,
-                         why);
+    return ticket_decide(s, &r, TICKET_CANCELLED, SPAN("policy"), SPAN_NONE, why);
 }
 
 int store_open_tickets(struct store *s, struct id **ids, size_t *n)

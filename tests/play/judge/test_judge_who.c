@@ -438,7 +438,7 @@ static void settings_are_checked(void **state)
     play_close(&p);
 }
 
-enum told { NO_LEDGER, NO_WORD, NO_STORE, ALL_TOLD, TOLD_AND_LOST };
+enum told { NO_LEDGER, NO_WORD, NO_STORE, TOLD_AND_GONE, ALL_TOLD, TOLD_AND_LOST };
 
 static void play_told(struct play *p, enum told told)
 {
@@ -450,10 +450,12 @@ static void play_told(struct play *p, enum told told)
     key(p);
     if (told != NO_LEDGER)
         play_peer(p, ROLE_LEDGER, 0, "");
-    if (told == ALL_TOLD || told == TOLD_AND_LOST)
+    if (told >= TOLD_AND_GONE)
         give_bool(p, ROLE_LEDGER, M_STORE, 0, true);
     if (told == NO_STORE || told == TOLD_AND_LOST)
         give_bool(p, ROLE_LEDGER, M_STORE, 0, false);
+    if (told == TOLD_AND_GONE) /* what it says until it is back is not heard */
+        play_gone(p, ROLE_LEDGER, 0);
     p->up[ROLE_LEDGER] = false; /* the audit is another test's */
 }
 

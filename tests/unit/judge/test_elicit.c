@@ -7,7 +7,10 @@
 #define CAN(what) "\"_meta\":{\"io.modelcontextprotocol/clientCapabilities\":{" what "}}"
 #define CALL(params)                                                                                                 \
     "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"pay\"," params "}}"
-#define OURS         "\"requestState\":\"countersign:abc\""
+#define DESK         SPAN("https://desk.example")
+#define MARK         "3afbddd1da7fcd64"
+#define OURS_AT(n)   "\"requestState\":\"countersign:" MARK ":" n ":abc\""
+#define OURS         OURS_AT("0")
 #define SAID(action) "\"inputResponses\":{\"countersign\":{\"action\":\"" action "\"}}"
 #define URL          CAN("\"elicitation\":{\"url\":{}}")
 
@@ -22,7 +25,7 @@ static struct elicit read_as(const char *http_method, const char *mcp_method, co
     if (coding)
         r.field[r.nfields++] = (struct http_field){SPAN("content-encoding"), span_str(coding)};
     arena_init(a, 64 * 1024);
-    assert_int_equal(elicit_read(&r, span_str(body), a, &e), 0);
+    assert_int_equal(elicit_read(&r, span_str(body), DESK, a, &e), 0);
     return e;
 }
 
@@ -84,12 +87,12 @@ static void nothing_else_is_looked_at(void **state)
     }
     twice.field[0] = twice.field[1] = (struct http_field){SPAN("Mcp-Method"), SPAN("tools/call")};
     arena_init(&a, 64 * 1024);
-    assert_int_equal(elicit_read(&twice, SPAN(CALL(URL)), &a, &e), 0);
+    assert_int_equal(elicit_read(&twice, SPAN(CALL(URL)), DESK, &a, &e), 0);
     assert_true(e.by == ELICIT_NO);
     arena_free(&a);
 }
 
-/* What comes back is the call as it was, to the digit, whatever else is in it; the answers to our question, and what
+/* What comes back is the call as it was, to the byte, whatever else is in it; the answers to our question, and what
  * is beside them, go with the question. */
 static void what_is_ours_is_taken_off(void **state)
 {
@@ -104,21 +107,89 @@ static void what_is_ours_is_taken_off(void **state)
         {OURS "," SAID("cancel"), ELICIT_NO, false},
         {OURS "," SAID("approve"), ELICIT_AGAIN, false},
         {OURS ",\"inputResponses\":{\"x\":{},\"countersign\":{\"action\":\"decline\"}}", ELICIT_NO, true},
-        {OURS ",\"inputResponses\":{\"other\":{\"action\":\"decline\"}}", ELICIT_AGAIN, false},
+        {OURS " , \"inputResponses\"\n:{\"other\":{\"action\":\"decline\"},\"b\":[{},\"}],{\\\"\"]}", ELICIT_AGAIN,
+         false},
         {OURS ",\"inputResponses\":7", ELICIT_AGAIN, false},
     };
-    static const char rest[] = "\"arguments\":{\"requestState\":\"countersign:x\",\"n\":1.50e2,\"t\":\"\\u00e4\\/\"}";
-    char body[1024];
+    static const char *const rests[] = {
+        "\"arguments\":{\"requestState\":\"countersign:x\",\"n\":1.50e2,\"t\":\"\\u00e4\\/\"}",
+        "\"arguments\" : [ 1, {\"inputResponses\":{}} , \"},{[\\\\\" ]", "\"arguments\":\"\x7f\x7f\x7f\\u007f\"",
+        "\"arguments\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+        "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"};
+    char body[2048], call[2048];
     struct arena a;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        int n = snprintf(body, sizeof(body), CALL("%s,%s"), rows[i].round, rest);
-        assert_true(n > 0 && (size_t)n < sizeof(body));
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]) * sizeof(rests) / sizeof(rests[0]); i++) {
+        const char *round = rows[i / 2 % (sizeof(rows) / sizeof(rows[0]))].round;
+        const char *rest = rests[i / 2 / (sizeof(rows) / sizeof(rows[0]))];
+        int n = snprintf(body, sizeof(body), CALL("%s,%s"), i % 2 ? rest : round, i % 2 ? round : rest);
+        int m = snprintf(call, sizeof(call), CALL("%s"), rest);
+        assert_true(n > 0 && (size_t)n < sizeof(body) && m > 0 && (size_t)m < sizeof(call));
         struct elicit e = read_as("POST", "tools/call", NULL, body, &a);
-        if (!e.own || e.by != rows[i].by || e.declined != rows[i].declined)
-            fail_msg("%s: %d", rows[i].round, e.by);
-        assert_true(span_eq(
-            e.body, SPAN("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"pay\","
-                         "\"arguments\":{\"requestState\":\"countersign:x\",\"n\":1.50e2,\"t\":\"\xc3\xa4/\"}}}")));
+        size_t k = i / 2 % (sizeof(rows) / sizeof(rows[0]));
+        if (!e.own || e.by != rows[k].by || e.declined != rows[k].declined || !span_eq(e.body, span_str(call)))
+            fail_msg("%s: %d, %.*s", body, e.by, SPAN_FMT(e.body));
+        arena_free(&a);
+    }
+}
+
+/* It comes again by itself so often; another gateway's question, and a key that is not written plainly, are left. */
+static void what_is_not_ours_is_left(void **state)
+{
+    static const char *const left[] = {
+        CALL("\"requestState\":\"countersign:0123456789abcdef:0:abc\"," SAID("decline")),
+        CALL("\"requestState\":\"countersign:abc\"," SAID("decline")),
+        CALL("\"requestState\":\"countersign:" MARK "\"," SAID("decline")),
+        CALL("\"request\\u0053tate\":\"countersign:" MARK ":0:abc\"," SAID("decline")),
+        CALL(OURS ",\"input\\u0052esponses\":{\"countersign\":{\"action\":\"decline\"}}"),
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"p\\u0061rams\":{" OURS "}}",
+    };
+    static const struct {
+        const char *body;
+        enum elicit_by by;
+        unsigned round;
+    } rounds[] = {{CALL(OURS_AT("0")), ELICIT_AGAIN, 1},
+                  {CALL(OURS_AT("7")), ELICIT_AGAIN, ELICIT_ROUNDS},
+                  {CALL(OURS_AT("8")), ELICIT_NO, ELICIT_ROUNDS + 1},
+                  {CALL(OURS_AT("9")), ELICIT_NO, ELICIT_ROUNDS + 1},
+                  {CALL(OURS_AT("x")), ELICIT_NO, ELICIT_ROUNDS + 1}};
+    struct arena a;
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+        struct elicit e = read_as("POST", "tools/call", NULL, left[i], &a);
+        if (e.own || e.by != ELICIT_NO || e.declined || e.body.n)
+            fail_msg("%s", left[i]);
+        arena_free(&a);
+    }
+    for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
+        struct elicit e = read_as("POST", "tools/call", NULL, rounds[i].body, &a);
+        assert_true(e.own && e.by == rounds[i].by && e.round == rounds[i].round);
+        arena_free(&a);
+    }
+    arena_init(&a, 1024);
+    assert_true(span_eq(elicit_state(DESK, 3, SPAN("abc"), &a), SPAN("countersign:" MARK ":3:abc")));
+    arena_free(&a);
+}
+
+/* With a round it would not be the body that was signed, or that a field speaks of. */
+static void what_is_signed_has_no_round(void **state)
+{
+    static const struct http_field fields[] = {
+        {SPAN("Content-Digest"), SPAN("sha-256=:x:")},
+        {SPAN("X-Amz-Content-Sha256"), SPAN("x")},
+        {SPAN("Signature"), SPAN("s=:x:")},
+        {SPAN("authorization"), SPAN("AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE/20260101/eu-1/s3/aws4_request, "
+                                     "SignedHeaders=host;x-amz-date, "
+                                     "Signature=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")}};
+    const char *bodies[] = {CALL(URL), CALL(URL "," OURS)};
+    for (size_t i = 0; i < 2 * sizeof(fields) / sizeof(fields[0]); i++) {
+        struct arena a;
+        struct elicit e;
+        struct wire_request r = {.method = SPAN("POST"), .nfields = 2};
+        r.field[0] = (struct http_field){SPAN("Mcp-Method"), SPAN("tools/call")};
+        r.field[1] = fields[i / 2];
+        arena_init(&a, 64 * 1024);
+        assert_int_equal(elicit_read(&r, span_str(bodies[i % 2]), DESK, &a, &e), 0);
+        if (e.by != ELICIT_NO || e.own)
+            fail_msg("%.*s", SPAN_FMT(fields[i / 2].name));
         arena_free(&a);
     }
 }
@@ -145,7 +216,7 @@ static void a_long_call_is_told_as_an_error(void **state)
         memset(body, ' ', rows[i].n);
         memcpy(body + rows[i].n - n, call, n);
         arena_init(&a, 1024 * 1024);
-        assert_int_equal(elicit_read(&r, span_of(body, rows[i].n), &a, &e), 0);
+        assert_int_equal(elicit_read(&r, span_of(body, rows[i].n), DESK, &a, &e), 0);
         assert_true(e.by == rows[i].by && e.own == (rows[i].by == ELICIT_AGAIN));
         arena_free(&a);
     }
@@ -154,10 +225,9 @@ static void a_long_call_is_told_as_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_client_says_how_it_asks),
-        cmocka_unit_test(nothing_else_is_looked_at),
-        cmocka_unit_test(what_is_ours_is_taken_off),
-        cmocka_unit_test(a_long_call_is_told_as_an_error),
+        cmocka_unit_test(a_client_says_how_it_asks),   cmocka_unit_test(nothing_else_is_looked_at),
+        cmocka_unit_test(what_is_ours_is_taken_off),   cmocka_unit_test(what_is_not_ours_is_left),
+        cmocka_unit_test(what_is_signed_has_no_round), cmocka_unit_test(a_long_call_is_told_as_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

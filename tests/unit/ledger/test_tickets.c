@@ -53,7 +53,7 @@ static void an_approval_may_be_taken_back_until_it_is_used(void **state)
     assert_false(fix_claim(&st.ticket, 7, NULL));
     st = fix_hold("s1", 1, 1, no_body);
     assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
-    assert_int_equal(store_void(fix, &st.ticket, VOID_POLICY, SPAN("the policy denies it now")), 0);
+    assert_int_equal(store_void(fix, &st.ticket, SPAN("the policy denies it now")), 0);
     assert_int_equal(store_commit(fix), 0);
     assert_false(fix_claim(&st.ticket, 7, NULL));
     assert_int_equal(fix_count("SELECT count(*) FROM effect"), 0);

@@ -6,7 +6,7 @@
     "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"tools/call\",\"params\":{\"name\":\"pay\",\"_meta\":{"          \
     "\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{\"url\":{}}},\"progressToken\":" id "}" more   \
     "}}"
-#define STATE        ",\"requestState\":\"countersign:x\""
+#define STATE        ",\"requestState\":\"countersign:3afbddd1da7fcd64:1:x\""
 #define SAID(action) STATE ",\"inputResponses\":{\"countersign\":{\"action\":\"" action "\"}}"
 #define RPC(text)                                                                                                    \
     (&(struct ask){.method = "POST",                                                                                 \
@@ -72,26 +72,51 @@ static void who_comes_again_waits_and_gets_the_answer(void **state)
     play_close(&p);
 }
 
-/* What a sandbox says of its user takes back, and never approves: of what is approved nothing is sent either. */
+/* What a sandbox says of its user takes back, and never approves: the ledger is asked to, and opens nothing. What is
+ * sent already is told as such. */
 static void who_declines_takes_it_back(void **state)
 {
-    static const enum ticket_state states[] = {TICKET_PENDING, TICKET_APPROVED};
+    static const struct {
+        enum ticket_state now; /* as the ledger finds it */
+        unsigned status;
+        const char *says;
+    } rows[] = {{TICKET_CANCELLED, 403, "\"error\":{\"code\":-32010,\"message\":\"Cancelled by its own client"},
+                {TICKET_EXECUTING, 409, "executing"}};
     for (size_t i = 0; i < 2; i++) {
         struct play p;
+        struct wire_ticket_state t = {.ticket = {{1}},
+                                      .state = rows[i].now,
+                                      .by = SPAN("its own client"),
+                                      .words = SPAN("its user declined it there")};
         open_desk(&p);
         asked(&p, 1, RPC(CALL("1", "")));
         give_request(&p, XID(2), RPC(CALL("2", SAID("decline"))));
-        expect_ticket_open(&p, XID(2));
-        give_ticket(&p, XID(2), 1, states[i]);
-        struct msg_in m = expect(&p, ROLE_LEDGER, M_TICKET_VOID, XID(2));
-        struct id id;
-        msg_get_id(&m, &id);
-        assert_int_equal(msg_get_u8(&m), VOID_CLIENT);
-        assert_true(id.b[0] == 1 && msg_get_span(&m, 200).n > 0 && msg_end(&m) == 0);
-        expect_reply(&p, XID(2), 403, "\"error\":{\"code\":-32010,\"message\":\"Cancelled by its own client");
-        expect_audit(&p, XID(2), "hold", "ticket-cancelled");
+        assert_true(expect_ticket_open(&p, XID(2)).take_back);
+        struct dynbuf *b = from(&p);
+        wire_put_ticket_state(b, &t);
+        assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(2), -1), 0);
+        expect_reply(&p, XID(2), rows[i].status, rows[i].says);
+        expect_audit(&p, XID(2), "hold", i == 0 ? "ticket-cancelled" : "executing");
         play_close(&p);
     }
+    covers("E1");
+}
+
+/* Nor is it sent when the policy lets it go by now. */
+static void what_was_declined_is_not_sent(void **state)
+{
+    struct play p;
+    struct wire_ticket_state t = {
+        .state = TICKET_CANCELLED, .by = SPAN("its own client"), .words = SPAN("its user declined it there")};
+    play_all(&p, "allow write POST /w rule=writes cred=1\n");
+    assert_int_equal(judge_config(p.j, SPAN("desk_url"), SPAN("https://desk.example")), JUDGE_CONFIG_OK);
+    give_request(&p, XID(1), RPC(CALL("2", SAID("decline"))));
+    assert_true(expect_ticket_open(&p, XID(1)).take_back);
+    wire_put_ticket_state(from(&p), &t);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(1), -1), 0);
+    expect_reply(&p, XID(1), 403, "Cancelled by its own client");
+    expect_audit(&p, XID(1), "allow", "ticket-cancelled");
+    play_close(&p);
     covers("E1");
 }
 
@@ -111,13 +136,13 @@ static void who_accepts_has_approved_nothing(void **state)
     covers("E1");
 }
 
-/* Only closed what was shown; no page to lead to; a client that asks for the answer later; one that cannot ask. */
+/* Only closed what was shown; no page to lead to; a client that cannot ask; an id by which no retry is known. */
 static void others_are_told_as_before(void **state)
 {
     static const char cannot[] =
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"pay\"}}";
-    const struct ask *asks[] = {RPC(CALL("1", SAID("cancel"))), RPC(CALL("1", "")), RPC(cannot)};
-    for (unsigned i = 0; i < 3; i++) {
+    const struct ask *asks[] = {RPC(CALL("1", SAID("cancel"))), RPC(CALL("1", "")), RPC(cannot), RPC(CALL("-1", ""))};
+    for (unsigned i = 0; i < 4; i++) {
         struct play p;
         open_desk(&p);
         if (i == 1)
@@ -143,6 +168,7 @@ static void the_server_hears_of_no_round_but_its_own(void **state)
         struct play p;
         struct span body;
         play_all(&p, "allow write POST /w rule=writes cred=1\n");
+        assert_int_equal(judge_config(p.j, SPAN("desk_url"), SPAN("https://desk.example")), JUDGE_CONFIG_OK);
         give_request(&p, XID(1), RPC(bodies[i][0]));
         expect(&p, ROLE_LEDGER, M_INTENT, XID(1));
         give_bool(&p, ROLE_LEDGER, M_INTENT_OK, XID(1), true);
@@ -159,8 +185,11 @@ static void the_server_hears_of_no_round_but_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_comes_again_waits_and_gets_the_answer), cmocka_unit_test(who_declines_takes_it_back),
-        cmocka_unit_test(who_accepts_has_approved_nothing),          cmocka_unit_test(others_are_told_as_before),
+        cmocka_unit_test(who_comes_again_waits_and_gets_the_answer),
+        cmocka_unit_test(who_declines_takes_it_back),
+        cmocka_unit_test(what_was_declined_is_not_sent),
+        cmocka_unit_test(who_accepts_has_approved_nothing),
+        cmocka_unit_test(others_are_told_as_before),
         cmocka_unit_test(the_server_hears_of_no_round_but_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
