@@ -13,14 +13,15 @@
 #include "web-approval/ask.h"
 #include "web-approval/diffs/diffs.h"
 #include "web-approval/dock.h"
-#include "web-approval/events.h"
+#include "web-approval/exchange.h"
 #include "web-approval/pictures/pictures.h"
 #include "web-approval/streams/follow.h"
+#include "web-approval/streams/news.h"
 #include "web-approval/route.h"
 #include "web-approval/streams/transfer.h"
 #include "web-approval/tasks/chore.h"
 
-enum { IN_MAX = HTTP_HEAD_MAX + DESK_BODY_MAX, PIECE = 64 * 1024, DOORS = 4, ACCEPTS = 16, TICK_MS = 1000 };
+enum { PIECE = 64 * 1024, DOORS = 4, ACCEPTS = 16, TICK_MS = 1000 };
 
 struct door {
     struct server *server;
@@ -34,9 +35,10 @@ struct server {
     struct desk *desk;
     struct door door[DOORS];
     struct door dock; /* through which nobody knocks */
-    size_t ndoors, nstreams;
+    size_t ndoors, nstreams, streams_max;
     struct client *clients;
     struct timer *tick;
+    struct news news; /* events that the streams are still to get */
     uint64_t ping_at;
 };
 
@@ -60,37 +62,11 @@ struct client {
 
 static void client_work(struct client *c);
 
-/* --- exchanges ------------------------------------------------------------ */
-
-static void exchange_free(struct exchange *x)
+static struct exchange *exchange_of(struct client *c)
 {
-    if (x->over)
-        x->over(x);
-    dynbuf_free(&x->raw);
-    dynbuf_free(&x->out);
-    arena_free(&x->arena);
-    if (x->file >= 0)
-        close(x->file);
-    memfd_unmap(&x->mapped);
-    free(x);
-}
-
-static struct exchange *exchange_new(struct client *c)
-{
-    struct exchange *x = calloc(1, sizeof(*x));
-    if (!x)
-        return NULL;
-    x->desk = c->door->server->desk;
-    x->client = c;
-    x->place = c->door->place;
-    x->file = -1;
-    x->now_ms = loop_now(x->desk->loop);
-    x->wall_ms = loop_wall(x->desk->loop);
-    (void)snprintf(x->operator, sizeof(x->operator), "%s", c->operator);
-    x->caller = c->caller;
-    dynbuf_init(&x->raw, IN_MAX);
-    dynbuf_init(&x->out, DESK_ANSWER_MAX);
-    arena_init(&x->arena, DESK_ARENA_MAX);
+    struct exchange *x = exchange_new(c->door->server->desk, c->door->place, c->operator, & c->caller);
+    if (x)
+        x->client = c;
     return x;
 }
 
@@ -105,6 +81,12 @@ static int head_write(struct exchange *x)
     rc = answer_head(x, x->client->last, &head) || conn_write(x->client->conn, dynbuf_span(&head));
     dynbuf_free(&head);
     return rc != 0 ? -1 : 0;
+}
+
+static void place_free(struct door *d)
+{
+    if (d->nclients-- == SERVER_CLIENTS && d->watch)
+        watch_set(d->watch, WATCH_READ);
 }
 
 static void client_end(struct client *c, bool flush)
@@ -127,10 +109,11 @@ static void client_end(struct client *c, bool flush)
     *(c->prev ? &c->prev->next : &s->clients) = c->next;
     if (c->next)
         c->next->prev = c->prev;
-    s->nstreams -= c->stream == STREAM_EVENTS;
     follow_free(&c->follow);
-    if (c->door->nclients-- == SERVER_CLIENTS && c->door->watch)
-        watch_set(c->door->watch, WATCH_READ);
+    if (c->stream == STREAM_EVENTS)
+        s->nstreams--;
+    else
+        place_free(c->door);
     free(c);
 }
 
@@ -155,14 +138,31 @@ static int piece_write(struct client *c)
     return conn_write(c->conn, span_of(buf, (size_t)n)) == 0 ? 1 : -1;
 }
 
+/* Everybody can look at the page: who takes what streams there are leaves a quarter of them to those who have a few.
+ */
+static bool stream_fits(const struct client *c)
+{
+    const struct server *s = c->door->server;
+    size_t own = 0;
+
+    for (const struct client *o = s->clients; o; o = o->next)
+        own += o->stream == STREAM_EVENTS && span_eq(span_str(o->operator), span_str(c->x->operator));
+    return s->nstreams + (own < SERVER_STREAMS_SURE ? 0 : s->streams_max / 4) < s->streams_max;
+}
+
 static void stream_begin(struct client *c)
 {
     struct server *s = c->door->server;
 
+    news_tell(&s->news); /* what this one has read already is not told it once more */
     c->stream = c->x->follow ? STREAM_RUN : STREAM_EVENTS;
-    s->nstreams += c->stream == STREAM_EVENTS;
-    if (c->stream == STREAM_RUN)
+    if (c->stream == STREAM_EVENTS) {
+        s->nstreams++;
+        place_free(c->door);
+        memcpy(c->operator, c->x->operator, sizeof(c->operator));
+    } else {
         follow_begin(&c->follow, s->desk, c->conn, c->x);
+    }
     c->ready = false;
     exchange_free(c->x);
     c->x = NULL;
@@ -209,7 +209,7 @@ static bool answer(struct client *c)
     c->ready = true;
     if (!dynbuf_ok(&x->out))
         reply_problem(x, 500, "Too large", "the answer is larger than the desk gives out");
-    if (x->stream && x->follow == 0 && c->door->server->nstreams >= SERVER_STREAMS) {
+    if (x->stream && x->follow == 0 && !stream_fits(c)) {
         x->stream = false;
         reply_problem(x, 503, "Too many", "too many event streams are open");
     }
@@ -241,7 +241,7 @@ static void answered(struct exchange *x)
 
 static void refuse_head(struct client *c, const struct http_err *e)
 {
-    struct exchange *x = exchange_new(c);
+    struct exchange *x = exchange_of(c);
 
     c->last = true;
     if (!x) {
@@ -266,7 +266,7 @@ static bool transferred(struct client *c, enum transfer_next next)
 /* The whole request is in: it gets its own copy, for it may outlive the connection. False: the client is gone. */
 static bool request_run(struct client *c, size_t head, size_t all)
 {
-    struct exchange *x = exchange_new(c);
+    struct exchange *x = exchange_of(c);
     struct http_err e;
     size_t seen = 0, used;
 
@@ -442,7 +442,7 @@ static struct client *client_new(struct door *d, int fd)
         return NULL;
     }
     c->door = d;
-    c->conn = conn_new(s->desk->loop, fd, IN_MAX, client_event, c);
+    c->conn = conn_new(s->desk->loop, fd, EXCHANGE_IN_MAX, client_event, c);
     if (!c->conn || (d->place == PLACE_CONTROL && !control_admits(c)) ||
         (d->place == PLACE_PAGE && s->desk->tls && conn_tls_accept_own(c->conn, s->desk->tls) != 0)) {
         conn_free(&c->conn);
@@ -521,8 +521,10 @@ static void stream_write(struct client *c, struct span s)
     dynbuf_free(&chunk);
 }
 
-static void streams_write(struct server *s, struct span text)
+static void streams_write(void *arg, struct span text)
 {
+    struct server *s = arg;
+
     for (struct client *c = s->clients, *next; c; c = next) {
         next = c->next;
         if (c->stream == STREAM_EVENTS)
@@ -532,13 +534,7 @@ static void streams_write(struct server *s, struct span text)
 
 void server_event(struct server *s, uint64_t seq, struct span kind, struct span subject)
 {
-    struct dynbuf text;
-
-    dynbuf_init(&text, 4096);
-    events_write(&text, seq, kind, subject);
-    if (dynbuf_ok(&text))
-        streams_write(s, dynbuf_span(&text));
-    dynbuf_free(&text);
+    news_add(&s->news, seq, kind, subject);
 }
 
 void server_due(struct server *s, uint64_t now)
@@ -570,8 +566,10 @@ struct server *server_new(struct desk *d)
     if (!s)
         return NULL;
     s->desk = d;
+    s->streams_max = news_streams(SERVER_STREAMS, SERVER_DOCK_CLIENTS);
     s->tick = timer_new(d->loop, tick, s);
-    if (!s->tick) {
+    if (!s->tick || news_init(&s->news, d->loop, streams_write, s) != 0) {
+        timer_free(&s->tick);
         free(s);
         return NULL;
     }

@@ -7,10 +7,11 @@
 #include "web-approval/desk.h"
 
 enum {
-    SERVER_CLIENTS = 80,       /* of each listener; more than can be held for long (desk.h) and event streams */
+    SERVER_CLIENTS = 80,       /* of each listener, beside event streams; more than can be held for long (desk.h) */
     SERVER_DOCK_CLIENTS = 256, /* of the dock's callers, the same */
     SERVER_TENANT_SURE = 4,    /* of these each tenant of the dock has so many, whatever others hold */
-    SERVER_STREAMS = 24,       /* event streams among them */
+    SERVER_STREAMS = 1536,     /* event streams: as many look at the page */
+    SERVER_STREAMS_SURE = 8,   /* of these everybody has so many, whoever holds others */
     SERVER_REQUEST_MS = 10 * 1000,
     SERVER_IDLE_MS = 30 * 1000,
     SERVER_SEND_MS = 30 * 1000, /* without progress */

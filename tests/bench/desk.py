@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The approval page with all the tickets there may be: what its list costs the processes of the gateway with ten that wait and
-with a thousand, how long a client waits from the operator's word to the first byte in both, and how much of it a browser
-loads. Adds its rows to bench.json: case, proxy, metric, unit, value; tells what is past its bound.
+with a thousand, how long a client waits from the operator's word to the first byte in both, how much of it a browser loads, and
+what a thousand browsers cost that look at it. Adds its rows to bench.json: case, proxy, metric, unit, value; tells what is past its bound.
 """
 import argparse
 import gzip
@@ -21,6 +21,7 @@ import approve
 import bench as benches
 import peers
 
+VIEWERS = 1000
 FEW, MANY, EACH = 10, 960, 60  # of all 1,024 that there may be; of one sandbox
 LIST = "the page's list"
 RULES = approve.RULE + '  - {{ id: waits, match: {{ host: localhost, port: {port}, method: PUT, path: /w/* }}, decide: hold, use: origin }}\n'
@@ -57,6 +58,39 @@ class Page:
         if any(re.findall(rb'(?:href|src)="(https?:[^"]+)"', html)):
             sys.exit("desk: the page asks for something elsewhere")
         return sum(len(gzip.compress(self.ask("GET", p.decode())[1])) for p in loads)
+
+
+def view(page):
+    """A browser that looks at the page: the stream of what happens, from its first event on."""
+    raw = socket.create_connection(("127.0.0.1", page.port))
+    raw.settimeout(60)
+    raw.sendall(f"GET /api/v1/events HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\nSec-Fetch-Site: same-origin\r\n\r\n".encode())
+    if not until(raw, b"\n\n").startswith(b"HTTP/1.1 200"):
+        sys.exit("desk: a viewer is turned away")
+    return raw
+
+
+def until(raw, end):
+    said = b""
+    while end not in said:
+        more = raw.recv(4096)
+        if not more:
+            sys.exit(f"desk: a viewer's stream ended behind {said[-200:]}")
+        said += more
+    return said
+
+
+def viewers(bench, peer, control, page):
+    """KiB that they are, once each of them was told of a ticket."""
+    before = peer.memory_kib()
+    streams = [view(page) for _ in range(VIEWERS)]
+    once(bench, peer, control, 0)
+    for raw in streams:
+        until(raw, b"event: ticket")
+    grew = peer.memory_kib() - before
+    for raw in streams:
+        raw.close()
+    return grew
 
 
 def asked(bench, peer, auth, path, n):
@@ -134,6 +168,7 @@ def main():
         fill(bench, peer, control, page, FEW, MANY)
         many = measure(bench, peer, control, page, args.times)
         weight = page.weight()
+        live = viewers(bench, peer, control, page)
     finally:
         peer.stop()
         origin.stop()
@@ -143,14 +178,15 @@ def main():
             for case, metric, unit, value in ((LIST, "cpu", "us/request", got[0]), ("approval to first byte", "p50", "us", got[1]),
                                               ("approval to first byte", "p99", "us", got[2]))]
     rows.append({"case": "the page, all it loads, gzip", "proxy": "countersign", "metric": "weight", "unit": "bytes", "value": weight})
+    rows.append({"case": f"{VIEWERS} browsers look at the page", "proxy": "countersign", "metric": "memory", "unit": "KiB", "value": live})
     for row in rows:
         print(f"{row['case']}: {row['metric']} {row['value']} {row['unit']}")
     out, cases = pathlib.Path(args.out), {r["case"] for r in rows}
     old = json.loads(out.read_text()) if out.exists() else []
     out.write_text(json.dumps([r for r in old if r["case"] not in cases] + rows, indent=1) + "\n")
-    if many[0] > 3 * few[0] or many[2] > 2 * few[2] or weight > 60 * 1024:
+    if many[0] > 3 * few[0] or many[2] > 2 * few[2] or weight > 60 * 1024 or live > 100 * 1024:
         print(f"past its bounds: the list {many[0] / few[0]:.1f} times (3), an approval's p99 {many[2] / few[2]:.1f} times (2), "
-                 f"{weight} bytes (61440)")
+                 f"{weight} bytes (61440), {VIEWERS} viewers {live} KiB (102400)")
 
 
 if __name__ == "__main__":

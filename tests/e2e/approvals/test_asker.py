@@ -2,10 +2,12 @@
 """Whether the agent still waits: said first, on the page, in the terminal and by the API; it decides what a yes does."""
 import json
 import re
+import resource
+import socket
 
-from room import command, setup, start, words
+from room import Person, command, setup, start, words
 from gateway import Page
-from harness import main, test
+from harness import PATIENCE, main, test
 
 
 def client(gw, ticket):
@@ -97,6 +99,45 @@ def the_page_hears_of_it(lab):
     gw.deny(ticket, "no")
     stream.signal(15)
     stream.wait()
+
+
+def look(page):
+    """One more browser that looks: the stream's socket, or the words with which it is turned away."""
+    sock = socket.create_connection(("localhost", int(page.origin.rpartition(":")[2])), PATIENCE)
+    sock.sendall(f"GET /api/v1/events HTTP/1.1\r\nHost: {page.host}\r\nCookie: {page.cookie}\r\nSec-Fetch-Site: same-origin\r\n\r\n".encode())
+    said = b""
+    while b"event: hello" not in said and b"too many event streams" not in said:
+        more = sock.recv(4096)
+        assert more, said
+        said += more
+    return sock if b"event: hello" in said else said
+
+
+@test()
+def a_thousand_may_look_and_none_takes_the_places_of_all(lab):
+    lab.leaves("pending")
+    up, gw = setup(lab)
+    page, files = Page(gw), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files[1], files[1]))
+    looking = []
+    while isinstance(one := look(page), socket.socket):
+        looking.append(one)
+    assert len(looking) == 1152, len(looking)  # three quarters of what there is: more is for those who have next to none
+    assert page.ask("GET", "/")[0].status == 200
+    other = Person(gw, link=gw.cli_json("operator", "add", "alice")["url"])
+    looking.append(look(other))
+    assert isinstance(looking[-1], socket.socket), looking[-1]
+    agent = start(lab, gw, up, "/things", "--data-binary", "a=1")
+    gw.pending()
+    for sock in (looking[0], looking[-1]):
+        said = b""
+        while b"event: ticket" not in said:
+            said += sock.recv(4096)
+    for sock in looking:
+        sock.close()
+    agent.signal(9)
+    agent.wait()
+    lab.wait_for("a place", lambda: isinstance(look(page), socket.socket))
 
 
 main()
