@@ -114,8 +114,8 @@ static void what_is_ours_is_taken_off(void **state)
     static const char *const rests[] = {
         "\"arguments\":{\"requestState\":\"countersign:x\",\"n\":1.50e2,\"t\":\"\\u00e4\\/\"}",
         "\"arguments\" : [ 1, {\"inputResponses\":{}} , \"},{[\\\\\" ]", "\"arguments\":\"\x7f\x7f\x7f\\u007f\"",
-        "\"arguments\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
-        "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"};
+        "\"arguments\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+        "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"};
     char body[2048], call[2048];
     struct arena a;
     for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]) * sizeof(rests) / sizeof(rests[0]); i++) {
