@@ -119,9 +119,9 @@ static size_t look(bool *whole)
         }
         (void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
         all[n] = (struct process){.pid = (pid_t)pid};
-        if (read_stat(path, &state, &all[n]) == 0)
+        if (read_stat(path, &state, &all[n]) == 0 || errno == EACCES || errno == EPERM)
             n++;
-        else if (errno != EACCES && errno != EPERM)
+        else
             *whole = false;
     }
     if (d && !e && errno != 0)
@@ -129,13 +129,17 @@ static size_t look(bool *whole)
     if (d)
         closedir(d);
     qsort(all, n, sizeof(*all), by_number);
+    for (size_t i = 0; i < n; i++)
+        if (all[i].parent != 0 && numbered(n, all[i].parent) == NULL)
+            *whole = false; /* it cannot be said whose it is */
     return n;
 }
 
 /* --- who runs ------------------------------------------------------------------- */
 
-/* Who waits in the kernel and cannot be interrupted, as for the end of a vfork, stops before it does anything else
- * once it was told to. */
+enum standing { RUNS, WAITS, STANDS };
+
+/* Who waits in the kernel and cannot be interrupted, and was told to stop. */
 static bool is_told(pid_t pid)
 {
     char path[PATH_ROOM], text[TEXT_MAX];
@@ -145,8 +149,8 @@ static bool is_told(pid_t pid)
     return pending && strtoull(pending + sizeof("\nShdPnd:") - 1, NULL, 16) >> (SIGSTOP - 1) & 1;
 }
 
-/* Each of its threads: the first one may have ended while others run. False also where that cannot be seen. */
-static bool stands(pid_t pid)
+/* Each of its threads: the first one may have ended while others run. RUNS also where that cannot be seen. */
+static enum standing how_stands(pid_t pid)
 {
     char path[2 * PATH_ROOM], state;
     struct process p;
@@ -155,20 +159,33 @@ static bool stands(pid_t pid)
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *d = opendir(path);
     if (!d)
-        return is_gone(errno);
-    bool still = true;
+        return is_gone(errno) ? STANDS : RUNS;
+    bool still = true, waits = false;
     while (still && (errno = 0, e = readdir(d)) != NULL) {
         if (e->d_name[0] < '1' || e->d_name[0] > '9')
             continue;
         (void)snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, e->d_name);
         if (read_stat(path, &state, &p) != 0)
             still = is_gone(errno);
+        else if (state == 'D' && is_told(pid))
+            waits = true;
         else
-            still = strchr("TtZXx", state) != NULL || (state == 'D' && is_told(pid));
+            still = strchr("TtZXx", state) != NULL;
     }
     still = still && (errno == 0 || is_gone(errno));
     closedir(d);
-    return still;
+    return !still ? RUNS : waits ? WAITS : STANDS;
+}
+
+/* Who waits for the end of a vfork does nothing before it is told to go on, and has a child that stands. Another one
+ * that waits may be in the midst of starting somebody, which it finishes before it stops. */
+static bool stands(size_t n, pid_t pid)
+{
+    enum standing how = how_stands(pid);
+    for (size_t i = 0; how == WAITS && i < n; i++)
+        if (all[i].ours && all[i].parent == pid && how_stands(all[i].pid) == STANDS)
+            return true;
+    return how == STANDS;
 }
 
 /* Whoever has the number when it is taken hold of; if it is still who was meant, it was so then. */
@@ -220,7 +237,7 @@ int family_stop(pid_t from)
     bool still = whole;
 
     for (size_t i = 0; i < n; i++)
-        if (all[i].ours && !stands(all[i].pid)) {
+        if (all[i].ours && !stands(n, all[i].pid)) {
             tell(&all[i], SIGSTOP);
             still = false;
         }
