@@ -428,12 +428,13 @@ def a_judge_that_was_not_told_yet_who_there_is_calls_no_token_bad(lab):
     env = gw.client_env()
     assert lab.run(ask, env=env).out == b"200 200"
     ledger, judge = gw.pid("ledger"), gw.pid("judge")
+    lab.expects("judge: the ledger (has not said a word for|speaks again)")  # on a machine that is slow enough
     os.kill(ledger, signal.SIGSTOP)
     try:
         lab.kills(judge)
         lab.wait_for("another judge", lambda: gw.pid("judge") not in (None, judge))
         gw.process.wait_line(rf'"pid":{gw.pid("judge")},"level":"info","msg":"policy ')
-        said = {lab.run(ask, env=env).out for _ in range(20)}
+        said = {lab.run(ask, env=env).out for _ in range(5)}
     finally:
         os.kill(ledger, signal.SIGCONT)
     assert said == {b"503 000"}, said
