@@ -153,6 +153,17 @@ void say_answer(struct mcp *m, const struct json *request)
     end(m, &w);
 }
 
+/* Of one of the things that a call is to be given. What the gateway asks itself (it holds the call, and has its own
+ * ways to ask who may decide) is only closed: nobody said no, and the call that comes again waits for the decision.
+ */
+static void put_response(struct mcp *m, struct jsonw *w, const struct json *wanted)
+{
+    if (span_eq(wanted->key, SPAN("countersign")))
+        jsonw_kv(w, "action", SPAN("cancel"));
+    else
+        (void)put_given(m, w, json_text(wanted, SPAN("method")), json_get(wanted, SPAN("params")));
+}
+
 bool say_call(struct mcp *m, const struct json *wanted, const struct json *state)
 {
     struct jsonw w;
@@ -167,7 +178,7 @@ bool say_call(struct mcp *m, const struct json *wanted, const struct json *state
     for (const struct json *r = wanted != NULL ? wanted->child : NULL; r != NULL; r = r->next) {
         jsonw_name(&w, r->key);
         jsonw_object(&w);
-        (void)put_given(m, &w, json_text(r, SPAN("method")), json_get(r, SPAN("params")));
+        put_response(m, &w, r);
         jsonw_end_object(&w);
     }
     if (wanted != NULL)

@@ -111,18 +111,29 @@ static void the_newer_era(void **state)
     call();
     assert_int_equal(
         hear(RESULT(
-            "5",
+            "5", "{\"resultType\":\"input_required\",\"inputRequests\":{\"countersign\":{\"method\":"
+                 "\"elicitation/create\",\"params\":{\"message\":\"Held.\"}}},\"requestState\":\"countersign:1\"}")),
+        MCP_NOTHING); /* the gateway's own: nobody said no */
+    saw("\"inputResponses\":{\"countersign\":{\"action\":\"cancel\"}},\"requestState\":\"countersign:1\"");
+    assert_int_equal(
+        hear(RESULT("6", "{\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"yes\"}]}")),
+        MCP_ANSWERED);
+    ends(CALL_DONE, "yes");
+    call();
+    assert_int_equal(
+        hear(RESULT(
+            "7",
             "{\"resultType\":\"input_required\",\"inputRequests\":{\"q\":{\"method\":\"sampling/createMessage\"}}}")),
         MCP_ANSWERED);
     ends(CALL_ERROR, "the server asked for something that is not given here, and did not do it");
     call();
-    for (int i = 6; i < 6 + MCP_ROUNDS_MAX; i++) {
+    for (int i = 8; i < 8 + MCP_ROUNDS_MAX; i++) {
         char line[256];
         (void)snprintf(line, sizeof(line), RESULT("%d", "{\"resultType\":\"input_required\",\"inputRequests\":{}}"),
                        i);
         assert_int_equal(hear(line), MCP_NOTHING);
     }
-    assert_int_equal(hear(RESULT("10", "{\"resultType\":\"input_required\",\"inputRequests\":{}}")), MCP_ANSWERED);
+    assert_int_equal(hear(RESULT("12", "{\"resultType\":\"input_required\",\"inputRequests\":{}}")), MCP_ANSWERED);
     assert_int_equal(mcp.end, CALL_ERROR);
 }
 
