@@ -381,12 +381,12 @@ int store_ticket_open(struct store *s, const struct wire_ticket *t, const struct
     int got = find_live(s, t->record.session, &t->join, &r);
     if (got == 1) /* who decides on a request by the rules of now must not have decided by others */
         got = ticket_keeps_terms(s, &r, &t->terms);
-    if (t->take_back)
-        return got < 0 ? -1 : take_back(s, &r, got == 1, st);
     if (got == 1)
-        return join_live(s, t, limits, &r, st, over);
+        return t->take_back ? take_back(s, &r, true, st) : join_live(s, t, limits, &r, st, over);
     if (got == 0)
-        got = take_answer(s, t, st, kept);
+        got = take_answer(s, t, st, kept); /* what was carried out is told, also to who would take it back */
+    if (got == 0 && t->take_back)
+        return take_back(s, &r, false, st);
     if (got == 0)
         got = same_denial(s, t, st);
     return got == 0 ? open_new(s, t, limits, body, st, over) : got < 0 ? -1 : 0;

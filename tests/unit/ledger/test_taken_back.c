@@ -8,9 +8,11 @@ static struct wire_ticket_state take_back(const char *sandbox, unsigned join)
     static struct wire_ticket t;
     struct wire_ticket_state st;
     struct store_bytes kept = {.head = {NULL, 0}};
+    dynbuf_init(&kept.body, ANSWER_KEPT_MAX + 1);
     fix_ticket(&t, sandbox, join, 900 + join); /* as a retry has it: another digest */
     t.take_back = true;
     assert_int_equal(store_ticket_open(fix, &t, &fix_limits, no_body, &st, &kept, &fix_over), 0);
+    dynbuf_free(&kept.body);
     assert_int_equal(store_commit(fix), 0);
     return st;
 }
@@ -36,6 +38,8 @@ static void e1_its_client_takes_back_what_it_asked(void **state)
     assert_true(fix_claim(&st.ticket, 8, NULL));
     assert_int_equal(take_back("s1", 4).state, TICKET_EXECUTING); /* it leaves, and that is what is said */
     assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='executing'"), 1);
+    fix_outcome(&st.ticket, 8, OUTCOME_ANSWERED, false, SPAN("answer body"));
+    assert_int_equal(take_back("s1", 4).state, TICKET_DONE); /* as is what was carried out, and nobody was told */
 }
 
 /* Asking and taking back is no way past the bound on what one sandbox may ask people. */
