@@ -109,9 +109,13 @@ bool diffs_asked(const struct ticket *t)
     return t->diff != 0;
 }
 
-static bool is_push(const struct ticket *t)
+enum diff_kind diffs_kind(const struct ticket *t)
 {
-    return span_eq(t->op, SPAN("git.push")) && t->body_size > 0 && span_ends(t->path, SPAN("/git-receive-pack"));
+    if (t->body_size == 0)
+        return DIFF_OF_NONE;
+    if (span_eq(t->op, SPAN("git.push")) && span_ends(t->path, SPAN("/git-receive-pack")))
+        return DIFF_OF_PUSH;
+    return span_eq(t->op, SPAN("npm.publish")) && !t->has_query ? DIFF_OF_PACKAGE : DIFF_OF_NONE;
 }
 
 static uint64_t now_of(const struct desk *d)
@@ -130,6 +134,7 @@ static struct diff *add(struct desk *d, const struct ticket *t)
     (void)snprintf(one->ticket, sizeof(one->ticket), "%.*s", SPAN_FMT(t->id));
     memcpy(one->sandbox, sandbox, sizeof(sandbox));
     memcpy(one->digest.b, t->digest.p, DIGEST_BYTES);
+    one->kind = diffs_kind(t);
     dynbuf_init(&one->json, DIFFS_RESULT_MAX);
     dynbuf_init(&one->names, DIFFS_NAMES_MAX);
     struct diff **end = &d->diffs->first;
@@ -144,7 +149,7 @@ void diffs_want(struct desk *d, const struct ticket *t)
     struct diff *one = find(d, t->id);
     uint64_t now = now_of(d);
 
-    if (!d->diff_lane[0] || !diffs_asked(t) || !is_push(t) || !span_eq(t->state, SPAN("pending")) ||
+    if (!d->diff_lane[0] || !diffs_asked(t) || diffs_kind(t) == DIFF_OF_NONE || !span_eq(t->state, SPAN("pending")) ||
         t->digest.n != DIGEST_BYTES)
         return;
     if (!d->diffs && !(d->diffs = calloc(1, sizeof(*d->diffs))))
@@ -181,18 +186,19 @@ const char *diffs_refuse(struct desk *d, const struct ticket *t)
 
     if (t->diff != DIFF_REQUIRED || (one && one->state == DIFF_MADE && !one->why))
         return NULL;
-    if (!is_push(t))
-        return "its rule wants to see what a push changes, and this is none that can be compared";
+    if (diffs_kind(t) == DIFF_OF_NONE)
+        return "its rule wants to see what a push or a package changes, and this is neither, as far as can be "
+               "compared";
     if (!d->diff_lane[0])
-        return "its rule wants to see what the push changes, and `diff:` of the configuration names no lane to read "
-               "the "
-               "repository by";
+        return "its rule wants to see what it changes, and `diff:` of the configuration names no lane to find that "
+               "out "
+               "by";
     diffs_want(d, t);
     if (one && one->state == DIFF_MADE)
-        return "its rule wants to see all that the push changes, and not all of it can be shown";
+        return "its rule wants to see all that it changes, and not all of that can be shown";
     if (one && one->state == DIFF_FAILED)
-        return "its rule wants to see what the push changes, and that could not be found out: its page says why";
-    return "its rule wants to see what the push changes, and that is still being found out; look again in a moment";
+        return "its rule wants to see what it changes, and that could not be found out: its page says why";
+    return "its rule wants to see what it changes, and that is still being found out; look again in a moment";
 }
 
 /* --- when ------------------------------------------------------------------------------ */
@@ -292,7 +298,7 @@ void diff_made(struct desk *d, struct diff *one, struct span json)
 {
     bool again = false;
     const char *why;
-    int is = diff_result(json, one->nrefs, &why, &again);
+    int is = diff_result(json, one->kind, one->nrefs, &why, &again);
 
     if (is != 1) {
         diff_failed(d, one, why, again);

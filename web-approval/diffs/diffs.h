@@ -1,7 +1,7 @@
-/* What a held push changes, like a pull request: found out by the git in a sandbox of its own
- * (sandbox-shim/inside/diff/), which reads that one repository by the lane that the configuration names. What comes
- * back is held against diff.schema.json and is a result or an error in a word; it belongs to the digest of its
- * ticket. Kept in memory, within limits: another desk has it made again. */
+/* What a held push, or a held `npm publish`, changes, like a pull request: found out by the git in a sandbox of its
+ * own (sandbox-shim/inside/diff/), which reads that one repository or package by the lane that the configuration
+ * names. What comes back is held against diff.schema.json and is a result or an error in a word; it belongs to the
+ * digest of its ticket. Kept in memory, within limits: another desk has it made again. */
 #ifndef WEB_APPROVAL_DIFFS_DIFFS_H
 #define WEB_APPROVAL_DIFFS_DIFFS_H
 
@@ -23,15 +23,18 @@ enum {
     DIFFS_RESULT_ARENA = 24 * 1024 * 1024, /* for a result, taken apart */
 };
 
+/* Of what it is one: the rest is the same for all. */
+enum diff_kind { DIFF_OF_NONE = 0, DIFF_OF_PUSH, DIFF_OF_PACKAGE };
 enum diff_state { DIFF_NONE = 0, DIFF_WAITS, DIFF_RUNS, DIFF_MADE, DIFF_FAILED };
 
 struct diff {
     struct diff *next;
     char ticket[ID_TEXT + 1], sandbox[64]; /* who asked: it pays for what is made */
     struct digest digest;                  /* of the ticket that was made of */
+    enum diff_kind kind;
     enum diff_state state;
     unsigned tries;
-    size_t nrefs;                             /* of its push */
+    size_t nrefs;                             /* of its push; 0: it is none */
     uint64_t not_before_ms, at_ms, used, ran; /* used, ran: turns */
     bool unwanted;                            /* its ticket is decided */
     const char *why;     /* DIFF_FAILED: in words; DIFF_MADE: what of it is not there; NULL: it is complete */
@@ -49,6 +52,8 @@ struct push {
 /* NULL, or why it cannot be read, in words. */
 const char *push_read(struct span body, struct push *p) MUSTCHECK;
 
+/* What can be compared of it. */
+enum diff_kind diffs_kind(const struct ticket *t);
 /* Does its rule ask for one? */
 bool diffs_asked(const struct ticket *t);
 /* It is to be made, if it is asked for and is not there: at once, or when its turn comes. */
@@ -76,9 +81,9 @@ void diff_made(struct desk *d, struct diff *one, struct span json);
 void diff_failed(struct desk *d, struct diff *one, const char *why, bool again);
 
 /* --- result.c: is it one, and what is missing ------------------------------------------------------------------ */
-/* 1: it is one, of so many refs, and *why is what is missing in it, or NULL; 0: it says that there is none, and why;
- * -1: it is none. */
-int diff_result(struct span json, size_t refs, const char **why, bool *again) MUSTCHECK;
+/* 1: it is one of this kind (a push's: of so many refs), and *why is what is missing in it, or NULL; 0: it says that
+ * there is none, and why; -1: it is none. */
+int diff_result(struct span json, enum diff_kind kind, size_t refs, const char **why, bool *again) MUSTCHECK;
 
 /* --- page_diff.c -------------------------------------------------------------------------------------------------
  */

@@ -34,6 +34,7 @@ enum {
 
 struct making {
     struct diff *one; /* NULL: it is over */
+    enum diff_kind kind;
     struct ticket t;
     struct span body;
     struct push push;
@@ -135,19 +136,39 @@ static void looked(struct exchange *x, const struct transfer_end *e)
                e->how == SB_LOST ? "its sandbox was lost" : "git was ended: it needed more memory than it may have",
                e->how == SB_LOST);
     else if (e->code != 0)
-        finish(x, "what looks at a push did not do so", false);
+        finish(x, "what looks at it did not do so", false);
     else if (file_ask(x, TALK_FILE_READ, SPAN(DIFF_FILE)))
         chore_go(&m->chore, SPAN_NONE, DIFFS_RESULT_MAX, result_read);
+}
+
+/* What is run, and with which words behind its name. */
+static void words_put(struct dynbuf *b, const struct making *m)
+{
+    const struct push *p = &m->push;
+    bool push = m->kind == DIFF_OF_PUSH;
+
+    msg_put_u16(b, push ? (uint16_t)(5 + 2 * p->n) : 3);
+    msg_put_u16(b, 0);
+    msg_put_span(b, SPAN(PUSH_DIFF_SHIM));
+    msg_put_span(b, push ? SPAN(PUSH_DIFF_MODE) : SPAN(PACKAGE_DIFF_MODE));
+    msg_put_span(b, span_str(m->url));
+    if (!push)
+        return;
+    msg_put_span(b, span_str(m->pack_at));
+    msg_put_span(b, span_str(p->format));
+    for (size_t i = 0; i < p->n; i++) {
+        msg_put_span(b, p->old_id[i]);
+        msg_put_span(b, p->new_id[i]);
+    }
 }
 
 static void written(struct exchange *x, const struct transfer_end *e)
 {
     struct making *m = x->holds;
-    const struct push *p = &m->push;
     struct dynbuf *b;
 
     if (e->how != SB_EXITED || e->code != 0) {
-        finish(x, "the push could not be put into its sandbox", e->how != SB_EXITED);
+        finish(x, "it could not be put into its sandbox", e->how != SB_EXITED);
         return;
     }
     if (!(b = chore_begin(&m->chore, x, M_SB_EXEC)))
@@ -159,17 +180,7 @@ static void written(struct exchange *x, const struct transfer_end *e)
     msg_put_u16(b, 0);
     msg_put_u16(b, 0);
     msg_put_u8(b, false);
-    msg_put_u16(b, (uint16_t)(5 + 2 * p->n));
-    msg_put_u16(b, 0);
-    msg_put_span(b, SPAN(PUSH_DIFF_SHIM));
-    msg_put_span(b, SPAN(PUSH_DIFF_MODE));
-    msg_put_span(b, span_str(m->url));
-    msg_put_span(b, span_str(m->pack_at));
-    msg_put_span(b, span_str(p->format));
-    for (size_t i = 0; i < p->n; i++) {
-        msg_put_span(b, p->old_id[i]);
-        msg_put_span(b, p->new_id[i]);
-    }
+    words_put(b, m);
     msg_put_span(b, SPAN_NONE);
     chore_go(&m->chore, SPAN_NONE, 0, looked);
 }
@@ -216,15 +227,15 @@ static int start_take(struct exchange *x, struct making *m)
     return api_extras_give(x, s, &(struct wire_extras){.tenant = SPAN_NONE});
 }
 
-/* The same place, without what is asked there. */
+/* The same place; of a push without what is asked there. */
 static bool url_make(struct making *m)
 {
     const struct ticket *t = &m->t;
     struct span path = t->path;
 
-    if (!span_ends(path, SPAN("/git-receive-pack")))
+    if (m->kind == DIFF_OF_PUSH && !span_ends(path, SPAN("/git-receive-pack")))
         return false;
-    path.n -= sizeof("/git-receive-pack") - 1;
+    path.n -= m->kind == DIFF_OF_PUSH ? sizeof("/git-receive-pack") - 1 : 0;
     int n = snprintf(m->url, sizeof(m->url), "%.*s://%.*s:%llu%.*s", SPAN_FMT(t->scheme), SPAN_FMT(t->host),
                      (unsigned long long)t->port, SPAN_FMT(path));
     return n > 0 && (size_t)n < sizeof(m->url) && memchr(path.p, '\0', path.n) == NULL;
@@ -232,7 +243,7 @@ static bool url_make(struct making *m)
 
 static bool deletes_alone(struct making *m)
 {
-    if (m->push.pack_at > 0)
+    if (m->kind != DIFF_OF_PUSH || m->push.pack_at > 0)
         return false;
     (void)dynbuf_add(&m->result, SPAN("{\"version\":1,\"refs\":["));
     for (size_t i = 0; i < m->push.n; i++)
@@ -250,17 +261,19 @@ static void body_came(struct exchange *x, struct frame *f)
         m->why = f ? "the held body is not kept any more" : "the ledger did not answer";
         m->again = f == NULL;
     } else if (b.fd >= 0 && (b.size > DIFFS_PUSH_MAX || memfd_map(b.fd, b.size, &x->mapped) != 0)) {
-        m->why = "the push is larger than is compared (64 MiB)";
+        m->why = "it is larger than is compared (64 MiB)";
     } else {
         m->body = b.fd >= 0 ? x->mapped : arena_copy(&x->arena, b.bytes);
-        m->why = m->body.p ? push_read(m->body, &m->push) : "there is no memory for it";
+        m->why = !m->body.p                ? "there is no memory for it"
+                 : m->kind == DIFF_OF_PUSH ? push_read(m->body, &m->push)
+                                           : NULL;
     }
     if (b.fd >= 0)
         close(b.fd);
     if (!m->why && !diff_names(m->one, &m->push))
         m->why = "there is no memory for it";
     if (!m->why && !deletes_alone(m) && !url_make(m))
-        m->why = "its place cannot be read as that of a repository";
+        m->why = "its place cannot be read as that of a repository or a package";
     (void)snprintf(m->pack_at, sizeof(m->pack_at), "%zu", m->push.pack_at);
     if (m->why || m->result.n > 0)
         reply_empty(x, 204);
@@ -305,7 +318,7 @@ void diff_make(struct desk *d, struct diff *one)
         diff_failed(d, one, "there is no memory for it", true);
         return;
     }
-    *m = (struct making){.one = one};
+    *m = (struct making){.one = one, .kind = one->kind};
     dynbuf_init(&m->result, DIFFS_RESULT_MAX);
     x->holds = m;
     x->over = give_back;

@@ -1,5 +1,7 @@
-/* A push on its ticket's page, like a pull request: commits, files, hunks; and what of it is not there, and why. */
-#include "web-approval/diffs/diffs.h"
+/* A push on its ticket's page, like a pull request: commits, files, hunks; and what of it is not there, and why. The
+ * files are the same of a package (page_diff_package.c). */
+#include "web-approval/diffs/page_diff.h"
+#include "web-approval/pictures/pictures.h"
 #include "web-approval/route.h"
 
 enum { OPEN_FILES = 12, OPEN_BYTES = 48 * 1024, ID_SHOWN = 10, WORDS_SHOWN = 200, PATH_SHOWN = 400 };
@@ -10,21 +12,21 @@ static const char *const state_words[] = {[DIFF_NONE] = "none",
                                           [DIFF_MADE] = "made",
                                           [DIFF_FAILED] = "failed"};
 
-static uint64_t number(const struct json *j, const char *key)
+uint64_t diff_number(const struct json *j, const char *key)
 {
     uint64_t v = 0;
 
     return json_u64(j, span_str(key), &v) == 0 ? v : 0;
 }
 
-static bool truth(const struct json *j, const char *key)
+bool diff_truth(const struct json *j, const char *key)
 {
     const struct json *v = json_get(j, span_str(key));
 
     return v && v->type == JSON_BOOL && v->truth;
 }
 
-static bool says(const struct json *j, const char *key, const char *word)
+bool diff_says(const struct json *j, const char *key, const char *word)
 {
     return span_eq(json_text(j, span_str(key)), span_str(word));
 }
@@ -72,20 +74,20 @@ static bool is_lock(struct span path)
 
 static bool becomes_program(const struct json *f)
 {
-    return says(f, "new_mode", "100755") && !says(f, "old_mode", "100755");
+    return diff_says(f, "new_mode", "100755") && !diff_says(f, "old_mode", "100755");
 }
 
 static bool is_link(const struct json *f)
 {
-    return says(f, "new_mode", "120000") || says(f, "old_mode", "120000");
+    return diff_says(f, "new_mode", "120000") || diff_says(f, "old_mode", "120000");
 }
 
 static bool is_module(const struct json *f)
 {
-    return says(f, "new_mode", "160000") || says(f, "old_mode", "160000");
+    return diff_says(f, "new_mode", "160000") || diff_says(f, "old_mode", "160000");
 }
 
-static void tag(struct exchange *x, const char *words, bool grave)
+void diff_tag(struct exchange *x, const char *words, bool grave)
 {
     (void)dynbuf_addf(&x->out, " <span class=\"tag%s\">%s</span>", grave ? " grave" : "", words);
 }
@@ -94,7 +96,7 @@ static void module_tag(struct exchange *x, const struct json *f)
 {
     struct span was = json_text(f, SPAN("old_module")), is = json_text(f, SPAN("new_module"));
 
-    tag(x, "submodule", true);
+    diff_tag(x, "submodule", true);
     PUT(x, " <span class=\"mono\">");
     show_cut(&x->out, was.n ? span_first(was, ID_SHOWN) : SPAN("none"), ID_SHOWN);
     PUT(x, " &#8594; ");
@@ -107,10 +109,10 @@ static void mode_tag(struct exchange *x, const struct json *f)
     struct span was = json_text(f, SPAN("old_mode")), is = json_text(f, SPAN("new_mode"));
 
     if (becomes_program(f))
-        tag(x, says(f, "how", "A") ? "executable" : "becomes executable", true);
+        diff_tag(x, diff_says(f, "how", "A") ? "executable" : "becomes executable", true);
     if (is_link(f))
-        tag(x, says(f, "new_mode", "120000") ? "symbolic link" : "was a symbolic link", true);
-    if (!span_eq(was, is) && !says(f, "old_mode", "000000") && !says(f, "new_mode", "000000")) {
+        diff_tag(x, diff_says(f, "new_mode", "120000") ? "symbolic link" : "was a symbolic link", true);
+    if (!span_eq(was, is) && !diff_says(f, "old_mode", "000000") && !diff_says(f, "new_mode", "000000")) {
         PUT(x, " <span class=\"mono\">");
         show_text(&x->out, was);
         PUT(x, " &#8594; ");
@@ -119,35 +121,51 @@ static void mode_tag(struct exchange *x, const struct json *f)
     }
 }
 
-static void tags(struct exchange *x, const struct json *f)
+/* What runs of a package, or should not be in one. */
+static void package_tags(struct exchange *x, const struct json *f)
+{
+    struct span path = json_text(f, SPAN("path"));
+    const char *mark = package_mark(arena_printf(&x->arena, "package/%.*s", SPAN_FMT(path)));
+
+    if (mark)
+        diff_tag(x, mark, !span_eq(path, SPAN("package.json")));
+    if (diff_says(f, "kind", "large"))
+        diff_tag(x, "very large", true);
+}
+
+static void tags(struct exchange *x, const struct json *f, bool package)
 {
     struct span path = json_text(f, SPAN("path")), from = json_text(f, SPAN("from"));
 
-    tag(x,
-        says(f, "how", "A")   ? "new"
-        : says(f, "how", "D") ? "deleted"
-        : says(f, "how", "R") ? "renamed"
-        : says(f, "how", "C") ? "copied"
-        : says(f, "how", "T") ? "another kind"
-                              : "changed",
-        false);
-    if (is_workflow(path) || (from.n && is_workflow(from)))
-        tag(x, "runs in CI", true);
+    diff_tag(x,
+             diff_says(f, "how", "A")   ? "new"
+             : diff_says(f, "how", "D") ? "deleted"
+             : diff_says(f, "how", "R") ? "renamed"
+             : diff_says(f, "how", "C") ? "copied"
+             : diff_says(f, "how", "T") ? "another kind"
+                                        : "changed",
+             false);
+    if (package)
+        package_tags(x, f);
+    else if (is_workflow(path) || (from.n && is_workflow(from)))
+        diff_tag(x, "runs in CI", true);
     if (is_lock(path))
-        tag(x, "lock file", false);
+        diff_tag(x, "lock file", false);
     if (is_module(f))
         module_tag(x, f);
     mode_tag(x, f);
     if (json_get(f, SPAN("commit"))) {
-        tag(x, "only in a commit in between", true);
+        diff_tag(x, "only in a commit in between", true);
         PUT(x, " <span class=\"mono\">");
         show_text(&x->out, span_first(json_text(f, SPAN("commit")), ID_SHOWN));
         PUT(x, "</span>");
     }
-    if (truth(f, "odd_name"))
-        tag(x, "its name is no UTF-8", true);
-    if (truth(f, "odd_text"))
-        tag(x, "text is no UTF-8", false);
+    if (diff_truth(f, "dense"))
+        diff_tag(x, "minified, or very long lines", package);
+    if (diff_truth(f, "odd_name"))
+        diff_tag(x, "its name is no UTF-8", true);
+    if (diff_truth(f, "odd_text"))
+        diff_tag(x, "text is no UTF-8", false);
 }
 
 /* --- a file -------------------------------------------------------------------------------- */
@@ -157,11 +175,11 @@ static void sizes(struct exchange *x, const struct json *f)
     bool was = json_get(f, SPAN("old_size")) != NULL, is = json_get(f, SPAN("new_size")) != NULL;
 
     if (was)
-        show_size(&x->out, number(f, "old_size"));
+        show_size(&x->out, diff_number(f, "old_size"));
     if (was && is)
         PUT(x, " &#8594; ");
     if (is)
-        show_size(&x->out, number(f, "new_size"));
+        show_size(&x->out, diff_number(f, "new_size"));
 }
 
 static void file_name(struct exchange *x, const struct json *f, size_t nth)
@@ -177,7 +195,7 @@ static void file_name(struct exchange *x, const struct json *f, size_t nth)
     PUT(x, "</b>");
 }
 
-static void counts(struct exchange *x, uint64_t more, uint64_t less)
+void diff_counts(struct exchange *x, uint64_t more, uint64_t less)
 {
     (void)dynbuf_addf(&x->out,
                       " <span class=\"plus\"><span aria-hidden=\"true\">+%llu</span><span class=\"heard\">%llu lines "
@@ -210,30 +228,31 @@ static void patch(struct exchange *x, const struct json *f, size_t nth)
     PUT(x, "</pre>\n");
 }
 
-static void file(struct exchange *x, const struct json *f, size_t nth, bool open)
+static void file(struct exchange *x, const struct json *f, size_t nth, bool open, bool package)
 {
-    bool text = says(f, "kind", "text"), cut = truth(f, "cut");
+    bool text = diff_says(f, "kind", "text"), cut = diff_truth(f, "cut");
 
     (void)dynbuf_addf(&x->out, text ? "<details class=\"file\"%s>\n<summary>" : "<div class=\"file flat\">\n<p>",
                       open ? " open" : "");
     file_name(x, f, nth);
-    if (text || says(f, "kind", "large"))
-        counts(x, number(f, "added"), number(f, "removed"));
-    tags(x, f);
-    if (says(f, "kind", "binary")) {
-        tag(x, "binary", false);
+    if (text || diff_says(f, "kind", "large"))
+        diff_counts(x, diff_number(f, "added"), diff_number(f, "removed"));
+    tags(x, f, package);
+    if (diff_says(f, "kind", "binary")) {
+        diff_tag(x, "binary", false);
         PUT(x, " <span class=\"count\">");
         sizes(x, f);
         PUT(x, "</span>");
     }
     (void)dynbuf_add(&x->out, text ? SPAN("</summary>\n") : SPAN("</p>\n"));
-    if (text && number(f, "added") + number(f, "removed") > 0)
+    if (text && diff_number(f, "added") + diff_number(f, "removed") > 0)
         patch(x, f, nth);
     if (cut)
         PUT(x, "<p class=\"note\">It goes on: the rest is too long to be shown.</p>\n");
-    if (says(f, "kind", "large") || says(f, "kind", "unknown")) {
-        show_own(&x->out, says(f, "kind", "large") ? "<p class=\"note\">Not shown, it is too large: "
-                                                   : "<p class=\"note\">Not shown, git did not say what changes: ");
+    if (diff_says(f, "kind", "large") || diff_says(f, "kind", "unknown")) {
+        show_own(&x->out, diff_says(f, "kind", "large")
+                              ? "<p class=\"note\">Not shown, it is too large: "
+                              : "<p class=\"note\">Not shown, git did not say what changes: ");
         sizes(x, f);
         PUT(x, ".</p>\n");
     }
@@ -242,23 +261,21 @@ static void file(struct exchange *x, const struct json *f, size_t nth, bool open
 
 /* --- a ref ----------------------------------------------------------------------------------- */
 
-struct sums {
-    uint64_t files, more, less, workflows, programs, links, modules, binaries;
-};
-
-static void sum_up(const struct json *ref, struct sums *s)
+void diff_sum(const struct json *ref, struct sums *s)
 {
     const struct json *list = json_get(ref, SPAN("files"));
 
-    s->files += number(ref, "files_total");
+    s->files += diff_number(ref, "files_total");
     for (const struct json *f = list ? list->child : NULL; f; f = f->next) {
-        s->more += number(f, "added");
-        s->less += number(f, "removed");
+        s->more += diff_number(f, "added");
+        s->less += diff_number(f, "removed");
         s->workflows += is_workflow(json_text(f, SPAN("path"))) || is_workflow(json_text(f, SPAN("from")));
         s->programs += becomes_program(f);
         s->links += is_link(f);
         s->modules += is_module(f);
-        s->binaries += says(f, "kind", "binary");
+        s->binaries += diff_says(f, "kind", "binary");
+        s->dense += diff_truth(f, "dense");
+        s->large += diff_says(f, "kind", "large");
     }
 }
 
@@ -275,7 +292,7 @@ static void raw(struct exchange *x, struct span text, const char *title)
 static void commits(struct exchange *x, const struct json *ref)
 {
     const struct json *list = json_get(ref, SPAN("commits"));
-    uint64_t total = number(ref, "commits_total");
+    uint64_t total = diff_number(ref, "commits_total");
 
     if (!list || list->count == 0)
         return;
@@ -302,10 +319,11 @@ static void commits(struct exchange *x, const struct json *ref)
 static void base(struct exchange *x, const struct json *ref)
 {
     PUT(x, "<p class=\"meta\"><span>compared with ");
-    show_own(&x->out, says(ref, "base", "old")          ? "what the push says is there now"
-                      : says(ref, "base", "branch-off") ? "where it leaves the default branch"
-                                                        : "nothing, as it shares no history with the default branch");
-    if (!says(ref, "base", "nothing")) {
+    show_own(&x->out, diff_says(ref, "base", "old") ? "what the push says is there now"
+                      : diff_says(ref, "base", "branch-off")
+                          ? "where it leaves the default branch"
+                          : "nothing, as it shares no history with the default branch");
+    if (!diff_says(ref, "base", "nothing")) {
         PUT(x, ", <span class=\"mono\">");
         show_text(&x->out, span_first(json_text(ref, SPAN("base_id")), ID_SHOWN));
         PUT(x, "</span>");
@@ -313,28 +331,23 @@ static void base(struct exchange *x, const struct json *ref)
     PUT(x, "</span></p>\n");
 }
 
-/* How many were put on the page, and of these opened, with how many bytes. */
-struct put {
-    size_t files, opened, bytes;
-};
-
-static void files(struct exchange *x, const struct json *ref, struct put *p)
+void diff_files(struct exchange *x, const struct json *ref, struct put *p)
 {
     const struct json *list = json_get(ref, SPAN("files"));
-    uint64_t total = number(ref, "files_total");
+    uint64_t total = diff_number(ref, "files_total");
 
     for (const struct json *f = list ? list->child : NULL; f; f = f->next) {
         size_t n = json_text(f, SPAN("patch")).n;
         bool open = p->opened < OPEN_FILES && n <= OPEN_BYTES - p->bytes;
         p->opened += open;
         p->bytes += open ? n : 0;
-        file(x, f, ++p->files, open);
+        file(x, f, ++p->files, open, p->package);
     }
-    if (list && (total > list->count || truth(ref, "files_cut"))) {
+    if (list && (total > list->count || diff_truth(ref, "files_cut"))) {
         PUT(x, "<p class=\"note\">And ");
         show_count(&x->out, total - list->count, "file");
-        show_own(&x->out,
-                 truth(ref, "files_cut") ? " at least that are not listed.</p>\n" : " that are not listed.</p>\n");
+        show_own(&x->out, diff_truth(ref, "files_cut") ? " at least that are not listed.</p>\n"
+                                                       : " that are not listed.</p>\n");
     }
     if (list && total == 0)
         PUT(x, "<p class=\"note\">No file changes.</p>\n");
@@ -342,17 +355,17 @@ static void files(struct exchange *x, const struct json *ref, struct put *p)
 
 static void one_ref(struct exchange *x, const struct json *ref, struct span name, struct put *p)
 {
-    uint64_t dropped = number(ref, "dropped");
+    uint64_t dropped = diff_number(ref, "dropped");
 
     PUT(x, "<h3 class=\"mono\">");
     show_cut(&x->out, name, PATH_SHOWN);
     PUT(x, "</h3>\n");
-    if (!says(ref, "state", "compared")) {
+    if (!diff_says(ref, "state", "compared")) {
         PUT(x, "<p class=\"note\">");
-        show_own(&x->out, says(ref, "state", "deleted") ? "It is deleted: nothing comes in its place."
-                          : says(ref, "state", "no-commit")
+        show_own(&x->out, diff_says(ref, "state", "deleted") ? "It is deleted: nothing comes in its place."
+                          : diff_says(ref, "state", "no-commit")
                               ? "It leads to something that is no commit, which is not shown."
-                          : says(ref, "state", "not-there")
+                          : diff_says(ref, "state", "not-there")
                               ? "What it is to lead to is neither in the push nor found on the other side."
                               : "What it leads to now is not there to be compared with.");
         PUT(x, "</p>\n");
@@ -368,24 +381,16 @@ static void one_ref(struct exchange *x, const struct json *ref, struct span name
     if (json_get(ref, SPAN("tag")))
         raw(x, json_text(ref, SPAN("tag")), "The whole tag");
     commits(x, ref);
-    files(x, ref, p);
+    diff_files(x, ref, p);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
-static void look_first(struct exchange *x, const struct sums *s)
+void diff_look_first(struct exchange *x, const struct found *found, size_t n)
 {
-    const struct {
-        uint64_t n;
-        const char *noun;
-    } found[] = {{s->workflows, "CI file"},
-                 {s->programs, "new program"},
-                 {s->links, "symbolic link"},
-                 {s->modules, "submodule"},
-                 {s->binaries, "binary file"}};
     bool any = false;
 
-    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+    for (size_t i = 0; i < n; i++) {
         if (found[i].n == 0)
             continue;
         (void)dynbuf_add(&x->out, any ? SPAN(", ") : SPAN("<p class=\"note\">Look at these first: "));
@@ -396,32 +401,51 @@ static void look_first(struct exchange *x, const struct sums *s)
         PUT(x, ".</p>\n");
 }
 
-static void made(struct exchange *x, const struct diff *one)
+void diff_summary(struct exchange *x, const struct sums *s, const char *why)
+{
+    PUT(x, "<p class=\"meta sum\"><span>");
+    show_count(&x->out, s->files, "file");
+    PUT(x, "</span> <span>");
+    diff_counts(x, s->more, s->less);
+    PUT(x, "</span></p>\n");
+    if (!why)
+        return;
+    PUT(x, "<p class=\"note grave\"><b>Not all of it is here</b>: ");
+    show_own(&x->out, why);
+    PUT(x, ".</p>\n");
+}
+
+static void push_made(struct exchange *x, const struct json *list, const struct diff *one)
 {
     struct sums s = {.files = 0};
     struct put put = {.files = 0};
     struct span names = dynbuf_span(&one->names), name;
-    struct arena a;
 
-    arena_init(&a, DIFFS_RESULT_ARENA);
-    const struct json *list = json_get(json_parse(dynbuf_span(&one->json), &a), SPAN("refs"));
     for (const struct json *r = list ? list->child : NULL; r; r = r->next)
-        sum_up(r, &s);
-    PUT(x, "<p class=\"meta sum\"><span>");
-    show_count(&x->out, s.files, "file");
-    PUT(x, "</span> <span>");
-    counts(x, s.more, s.less);
-    PUT(x, "</span></p>\n");
-    if (one->why) {
-        PUT(x, "<p class=\"note grave\"><b>Not all of it is here</b>: ");
-        show_own(&x->out, one->why);
-        PUT(x, ".</p>\n");
-    }
-    look_first(x, &s);
+        diff_sum(r, &s);
+    const struct found found[] = {{s.workflows, "CI file"},
+                                  {s.programs, "new program"},
+                                  {s.links, "symbolic link"},
+                                  {s.modules, "submodule"},
+                                  {s.binaries, "binary file"}};
+    diff_summary(x, &s, one->why);
+    diff_look_first(x, found, sizeof(found) / sizeof(found[0]));
     for (const struct json *r = list ? list->child : NULL; r; r = r->next) {
         (void)span_cut(names, '\n', &name, &names);
         one_ref(x, r, name, &put);
     }
+}
+
+static void made(struct exchange *x, const struct diff *one)
+{
+    struct arena a;
+
+    arena_init(&a, DIFFS_RESULT_ARENA);
+    const struct json *all = json_parse(dynbuf_span(&one->json), &a);
+    if (one->kind == DIFF_OF_PACKAGE)
+        page_diff_package(x, json_get(all, SPAN("package")), one->why);
+    else
+        push_made(x, json_get(all, SPAN("refs")), one);
     arena_free(&a);
 }
 
@@ -431,8 +455,7 @@ static void none_yet(struct exchange *x, const struct ticket *t, const struct di
 
     PUT(x, "<p class=\"note\">");
     if (!d->diff_lane[0])
-        PUT(x,
-            "It is not found out: <code>diff:</code> of the configuration names no lane to read the repository by.");
+        PUT(x, "It is not found out: <code>diff:</code> of the configuration names no lane to find it out by.");
     else if (one && one->state == DIFF_FAILED) {
         PUT(x, "It could not be found out: ");
         show_own(&x->out, one->why);
@@ -440,8 +463,8 @@ static void none_yet(struct exchange *x, const struct ticket *t, const struct di
     } else if (!span_eq(t->state, SPAN("pending")))
         PUT(x, "It is not kept any more.");
     else if (!one)
-        PUT(x, "It cannot be found out now: this sandbox has as many pushes waiting for it as it may, or this is no "
-               "push that can be compared.");
+        PUT(x, "It cannot be found out now: this sandbox has as many of them waiting for it as it may, or this is "
+               "nothing that can be compared.");
     else
         PUT(x, "It is being found out, in a sandbox of its own.");
     PUT(x, "</p>\n");
@@ -463,7 +486,8 @@ void page_diff(struct exchange *x, const struct view *v)
     one = diffs_of(x->desk, t);
     PUT(x, "<section id=\"diff\" class=\"diff\" aria-labelledby=\"changes\" data-diff=\"");
     show_own(&x->out, one ? state_words[one->state] : "none");
-    PUT(x, "\">\n<h2 id=\"changes\">What the push changes");
+    PUT(x, "\">\n<h2 id=\"changes\">");
+    show_own(&x->out, diffs_kind(t) == DIFF_OF_PACKAGE ? "What the package changes" : "What the push changes");
     if (t->diff == DIFF_REQUIRED)
         PUT(x, " <small>a yes waits for it</small>");
     PUT(x, "</h2>\n");

@@ -33,6 +33,45 @@ static const char *error_words(struct span error, bool *again)
          false},
         {"no-git", "the image of diffs has no git in it", false},
         {"failed", "git did not do what it was asked for", true},
+        {"no-program", "the image of diffs has no curl, no gzip or no sha512sum in it", false},
+        {"bad-request", "the request is not written as npm writes one that publishes a single version", false},
+        {"no-package", "the request brings no package: it changes what is said of those that are there", false},
+        {"other-name", "the request names another package than its address does", false},
+        {"bad-list", "the registry's list of versions is not one that can be read here", false},
+        {"list-denied",
+         "the registry's list of versions was refused: the policy has to allow npm.metadata to the lane of diffs",
+         false},
+        {"list-unauthorized", "the registry asks for a credential that the reading rule does not give", false},
+        {"list-moved", "the registry says that its list of versions is elsewhere, and nobody followed it there",
+         false},
+        {"list-unreachable", "the registry could not be reached", true},
+        {"list-large", "the registry's list of versions is longer than is read (32 MiB)", false},
+        {"elsewhere",
+         "the registry says that the last version lies at another host, or not below its own name: it is not fetched",
+         false},
+        {"integrity",
+         "what came as the last version does not have the hash that the registry's own list says: it is another "
+         "package, and nothing was compared with it",
+         false},
+        {"file-denied", "the last version was refused: the policy has to allow npm.tarball to the lane of diffs",
+         false},
+        {"file-unauthorized", "the registry asks for a credential that the reading rule does not give", false},
+        {"file-not-found", "the last version is in the registry's list, and its file is not there", false},
+        {"file-moved", "the registry says that the last version's file is elsewhere, and nobody followed it there",
+         false},
+        {"file-unreachable", "the last version's file could not be fetched", true},
+        {"file-large", "the last version is larger than is compared (48 MiB)", false},
+        {"old-damaged", "the last version is damaged: programs differ in what they unpack of it", false},
+        {"old-large", "the last version has more in it than is compared (5,000 files, 128 MiB)", false},
+        {"old-odd",
+         "the last version has what no package has: a device, a file beside its folder, 64 folders in each other",
+         false},
+        {"old-twice", "the last version has two files of one name: programs differ in which they keep", false},
+        {"new-damaged", "the package is damaged: programs differ in what they unpack of it", false},
+        {"new-large", "the package has more in it than is compared (48 MiB packed; 5,000 files, 128 MiB)", false},
+        {"new-odd",
+         "the package has what no package has: a device, a file beside its folder, 64 folders in each other", false},
+        {"new-twice", "the package has two files of one name: programs differ in which they keep", false},
     };
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -68,12 +107,49 @@ static const char *file_lacks(const struct json *f)
     return truth(f, SPAN("path_cut")) ? "the name of a file is too long to be shown" : NULL;
 }
 
+static const char *list_lacks(const struct json *of)
+{
+    const struct json *files = json_get(of, SPAN("files"));
+    uint64_t total;
+
+    return !files || json_u64(of, SPAN("files_total"), &total) != 0 || total != files->count ||
+                   truth(of, SPAN("files_cut"))
+               ? "more files change than are shown"
+               : NULL;
+}
+
+static const char *files_lack(const struct json *of)
+{
+    const struct json *files = json_get(of, SPAN("files"));
+    const char *why = NULL;
+
+    for (const struct json *f = files ? files->child : NULL; f && !why; f = f->next)
+        why = file_lacks(f);
+    return why;
+}
+
+static const char *package_lacks(const struct json *package)
+{
+    const struct json *facts = json_get(package, SPAN("facts"));
+    const char *why = list_lacks(package);
+    uint64_t total;
+
+    if (span_eq(json_text(package, SPAN("sent")), SPAN("wrong")))
+        return "the package does not have the hash that the request itself says";
+    if (!facts)
+        return "a package.json cannot be read here: it is no JSON, is too long, or has a name twice";
+    if (json_u64(package, SPAN("facts_total"), &total) != 0 || total != facts->count)
+        return "its package.json changes more than is shown";
+    if (span_eq(json_text(package, SPAN("state")), SPAN("compared")) &&
+        (!json_get(package, SPAN("old")) || !json_get(package, SPAN("base")) || !json_get(package, SPAN("hash"))))
+        return "with which version it was compared is not said";
+    return why ? why : files_lack(package);
+}
+
 static const char *ref_lacks(const struct json *ref)
 {
-    const struct json *files = json_get(ref, SPAN("files"));
     struct span state = json_text(ref, SPAN("state"));
-    const char *why = NULL;
-    uint64_t total;
+    const char *why;
 
     if (span_eq(state, SPAN("deleted")))
         return NULL;
@@ -81,18 +157,15 @@ static const char *ref_lacks(const struct json *ref)
         return span_eq(state, SPAN("not-there"))   ? "what a ref is to lead to is neither in the push nor found there"
                : span_eq(state, SPAN("no-commit")) ? "a ref leads to something that is no commit"
                                                    : "what a ref leads to now is not there";
-    if (!files || json_u64(ref, SPAN("files_total"), &total) != 0 || total != files->count ||
-        truth(ref, SPAN("files_cut")))
-        return "more files change than are shown";
+    if ((why = list_lacks(ref)) != NULL)
+        return why;
     if (json_get(ref, SPAN("tag")) && truth(ref, SPAN("text_cut")))
         return "a tag says more than is shown";
     const struct json *commits = json_get(ref, SPAN("commits"));
     for (const struct json *c = commits ? commits->child : NULL; c; c = c->next)
         if (truth(c, SPAN("text_cut")) || !json_get(c, SPAN("text")))
             return "a commit says more than is shown";
-    for (const struct json *f = files->child; f && !why; f = f->next)
-        why = file_lacks(f);
-    return why;
+    return files_lack(ref);
 }
 
 /* What leaves and nobody sees; a result that compares and does not tell is as one that hides. */
@@ -107,7 +180,7 @@ static const char *hides(const struct json *all, const struct json *list)
     return hidden > 0 ? "the push carries objects that nothing here shows: they leave with it all the same" : NULL;
 }
 
-int diff_result(struct span json, size_t refs, const char **why, bool *again)
+int diff_result(struct span json, enum diff_kind kind, size_t refs, const char **why, bool *again)
 {
     struct schema_miss miss;
     struct arena a;
@@ -119,10 +192,14 @@ int diff_result(struct span json, size_t refs, const char **why, bool *again)
         return -1;
     arena_init(&a, DIFFS_RESULT_ARENA);
     const struct json *all = json_parse(json, &a), *list = json_get(all, SPAN("refs"));
-    if (all && !list) {
+    const struct json *package = json_get(all, SPAN("package"));
+    if (json_get(all, SPAN("error"))) {
         *why = error_words(json_text(all, SPAN("error")), again);
         rc = 0;
-    } else if (list && list->count == refs) {
+    } else if (package && kind == DIFF_OF_PACKAGE) {
+        *why = package_lacks(package);
+        rc = 1;
+    } else if (list && kind == DIFF_OF_PUSH && list->count == refs) {
         *why = NULL;
         for (const struct json *r = list->child; r && !*why; r = r->next)
             *why = ref_lacks(r);

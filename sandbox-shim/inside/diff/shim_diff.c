@@ -21,21 +21,12 @@ struct work {
     size_t n;
     const char *tips[DIFF_REFS_MAX + 3], *news[DIFF_REFS_MAX + 1]; /* what is there; what comes */
     char head[DIFF_ID_MAX + 1];                                    /* the default branch; empty: there is none */
-    char empty_tree[DIFF_ID_MAX + 2], empty_blob[DIFF_ID_MAX + 2];
+    char empty_tree[DIFF_LINE_MAX], empty_blob[DIFF_LINE_MAX];
 };
 
 static bool is_zero(const char *id)
 {
     return strspn(id, "0") == strlen(id);
-}
-
-static void __attribute__((noreturn)) over(const char *error)
-{
-    out_begin();
-    out_raw("{\"version\":1,\"error\":\"");
-    out_raw(error);
-    out_raw("\"}\n");
-    _exit(out_end() == 0 ? 0 : 1);
 }
 
 /* Why the other side cannot be read. */
@@ -58,32 +49,12 @@ static const char *why(const char *complaint)
     return "unreachable";
 }
 
-/* The one line that git says, without its end. False: it says none. */
-static bool line(char *to, size_t room, int input, const char *const *words)
-{
-    struct git_said s;
-    bool good = git_say(&s, room - 1, input, words) == 0 && s.n > 0;
-
-    snprintf(to, room, "%s", good ? s.p : "");
-    to[strcspn(to, "\n")] = '\0';
-    said_free(&s);
-    return good && to[0] != '\0';
-}
-
 static void repository_make(struct work *w)
 {
-    char format[64], complaint[COMPLAINT];
-    snprintf(format, sizeof(format), "--object-format=%s", w->format);
-    const char *const init[] = {"init", "--quiet", "--bare", "--template=", format, "/workspace/repository", NULL};
-    const char *const blob[] = {"hash-object", "-w", "--stdin", "-t", "blob", NULL};
-    const char *const tree[] = {"hash-object", "-w", "--stdin", "-t", "tree", NULL};
-    int status = git_do(complaint, sizeof(complaint), -1, init);
+    const char *error = git_repository(w->format, w->empty_blob, w->empty_tree);
 
-    if (status == 127)
-        over("no-git");
-    if (status != 0 || !line(w->empty_blob, sizeof(w->empty_blob), -1, blob) ||
-        !line(w->empty_tree, sizeof(w->empty_tree), -1, tree))
-        over("failed");
+    if (error)
+        over(error);
 }
 
 /* Which branch is the default one, and whether anything can be read at all. */
@@ -92,7 +63,7 @@ static void other_side_ask(struct work *w)
     const char *const words[] = {"ls-remote", "--quiet", "--", w->url, "HEAD", NULL};
     char complaint[COMPLAINT], head[DIFF_ID_MAX + 16];
 
-    if (!line(head, sizeof(head), -1, words)) {
+    if (!git_line(head, sizeof(head), -1, words)) {
         int status = git_do(complaint, sizeof(complaint), -1, words);
         if (status != 0)
             over(why(complaint));
@@ -153,7 +124,7 @@ static bool commit_of(const char *id, char out[DIFF_ID_MAX + 2])
     const char *const words[] = {"rev-parse", "--quiet", "--verify", "--end-of-options", text, NULL};
 
     snprintf(text, sizeof(text), "%.*s^{commit}", DIFF_ID_MAX, id);
-    return line(out, DIFF_ID_MAX + 2, -1, words);
+    return git_line(out, DIFF_ID_MAX + 2, -1, words);
 }
 
 /* What a ref that is new is compared with: where it left the default branch. */
@@ -162,7 +133,7 @@ static bool base_of(const struct work *w, const char *commit, char out[DIFF_ID_M
     char head[DIFF_ID_MAX + 2];
     const char *const words[] = {"merge-base", head, commit, NULL};
 
-    return w->head[0] && commit_of(w->head, head) && line(out, DIFF_ID_MAX + 2, -1, words);
+    return w->head[0] && commit_of(w->head, head) && git_line(out, DIFF_ID_MAX + 2, -1, words);
 }
 
 static bool is_there(const char *id)
@@ -254,7 +225,7 @@ static uint64_t how_many(const char *in, const char *not_in)
     const char *const words[] = {"rev-list", "--count", most, in, "--not", not_in, NULL};
     const char *const every[] = {"rev-list", "--count", most, in, NULL};
 
-    if (!line(text, sizeof(text), -1, not_in ? words : every))
+    if (!git_line(text, sizeof(text), -1, not_in ? words : every))
         over("failed");
     return strtoull(text, NULL, 10);
 }
@@ -422,7 +393,7 @@ void push_diff(char **argv)
     other_side_ask(&w);
     repository_fill(&w);
     tips_find(&w);
-    out_begin();
+    out_begin(DIFF_FILE);
     out_raw("{\"version\":1,\"refs\":[");
     for (size_t i = 0; i < w.n; i++) {
         out_raw(i ? "," : "");

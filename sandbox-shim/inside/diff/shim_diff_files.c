@@ -11,15 +11,10 @@ enum {
     MODE_KIND = 0170000,
     MODE_FILE = 0100000,
     MODE_PROGRAM = 0100755,
-    RECORD_MIN = 8
-};
-
-/* One that changed: two modes, two objects, how, and its name or names. */
-struct changed {
-    unsigned mode[2];
-    char id[2][DIFF_ID_MAX + 1];
-    char how;
-    const char *path, *from; /* from: NULL, unless it was renamed */
+    RECORD_MIN = 8,
+    DENSE_LINE = 2000, /* bytes of a line that nobody reads */
+    DENSE_MEAN = 300,  /* of them all, in a text of at least: */
+    DENSE_LEAST = 5000,
 };
 
 /* ":100644 100755 ID ID R086\0old\0new\0" at *at; NULL: it is none. */
@@ -78,7 +73,7 @@ static void count(const char *p, const char *end, uint64_t *more, uint64_t *less
 }
 
 /* Its hunks, whole lines of them: as many as may be shown. */
-static void patch_put(const struct git_said *s, size_t *budget)
+static void patch_put(const struct git_said *s, bool dense, size_t *budget)
 {
     const char *end = s->p + s->n, *at = s->p;
     size_t most = *budget < DIFF_PATCH_MAX ? *budget : DIFF_PATCH_MAX;
@@ -100,6 +95,8 @@ static void patch_put(const struct git_said *s, size_t *budget)
     out_raw(shown < n || s->cut ? ",\"cut\":true" : ",\"cut\":false");
     if (odd)
         out_raw(",\"odd_text\":true");
+    if (dense)
+        out_raw(",\"dense\":true");
     *budget -= shown;
 }
 
@@ -121,8 +118,23 @@ static void large_put(const char *old, const char *new)
 
 enum look { LOOK_BINARY = 0, LOOK_TEXT, LOOK_SCRIPT };
 
+/* Minified, most likely: its lines are too long to be read. */
+static bool is_dense(const char *p, size_t n)
+{
+    size_t lines = 0, longest = 0;
+
+    for (const char *end = p + n; p < end;) {
+        const char *line = memchr(p, '\n', (size_t)(end - p));
+        size_t is = (size_t)((line ? line : end) - p);
+        longest = is > longest ? is : longest;
+        lines++;
+        p += is + 1;
+    }
+    return longest > DENSE_LINE || (n >= DENSE_LEAST && n / lines > DENSE_MEAN);
+}
+
 /* Not git's reading, for which one NUL makes a binary: text with some of them, or in 16 bits, is text. */
-static enum look looks(const char *id)
+static enum look looks(const char *id, bool *dense)
 {
     const char *const words[] = {"cat-file", "blob", id, NULL};
     enum look is = LOOK_BINARY;
@@ -141,6 +153,7 @@ static enum look looks(const char *id)
             is = LOOK_TEXT;
         else if (s.n > 2 && memcmp(s.p, "#!", 2) == 0)
             is = LOOK_SCRIPT;
+        *dense = is_dense(s.p, s.n);
     }
     said_free(&s);
     return is;
@@ -163,7 +176,7 @@ static bool diff_said(struct git_said *s, const char *old, const char *new, bool
     return git_say(s, 2 * DIFF_BLOB_MAX + DIFF_PATCH_MAX, -1, words) == 0 && s->p;
 }
 
-static bool is_notable(const struct changed *c);
+static bool is_notable(const struct files *f, const struct changed *c);
 
 /* A side that is text is shown, if need be alone. */
 static void blobs_put(const struct changed *c, const uint64_t size[2], const struct files *f)
@@ -180,7 +193,8 @@ static void blobs_put(const struct changed *c, const uint64_t size[2], const str
         large_put(old, new);
         return;
     }
-    enum look was = looks(old), is = looks(new);
+    bool dense = false;
+    enum look was = looks(old, &dense), is = looks(new, &dense);
     if (was != LOOK_TEXT && is == LOOK_TEXT)
         old = f->empty_blob;
     else if (is != LOOK_TEXT && was == LOOK_TEXT && new != f->empty_blob)
@@ -189,10 +203,10 @@ static void blobs_put(const struct changed *c, const uint64_t size[2], const str
         out_raw(",\"kind\":\"unknown\"");
     else if (strstr(s.p, "\n@@ ") == NULL || is != LOOK_TEXT) {
         out_raw(",\"kind\":\"binary\"");
-        if (new != f->empty_blob && (is == LOOK_SCRIPT || c->mode[1] == MODE_PROGRAM || is_notable(c)))
+        if (new != f->empty_blob && (is == LOOK_SCRIPT || c->mode[1] == MODE_PROGRAM || is_notable(f, c)))
             out_raw(",\"runs\":true");
     } else
-        patch_put(&s, f->budget);
+        patch_put(&s, dense, f->budget);
     said_free(&s);
 }
 
@@ -238,12 +252,14 @@ static bool one_put(const struct changed *c, const char *commit, const struct fi
 }
 
 /* What is shown before the rest is cut: what runs by itself on the other side, programs, links, submodules. */
-static bool is_notable(const struct changed *c)
+static bool is_notable(const struct files *f, const struct changed *c)
 {
     static const char *const begins[] = {".github/",        ".gitlab-ci",          ".circleci/",  ".gitea/",
                                          ".forgejo/",       ".buildkite/",         "Jenkinsfile", ".travis.yml",
                                          "azure-pipelines", "bitbucket-pipelines", ".gitmodules", ".gitattributes"};
 
+    if (f->notable && f->notable(c))
+        return true;
     for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
         if (strncasecmp(c->path, begins[i], strlen(begins[i])) == 0 ||
             (c->from && strncasecmp(c->from, begins[i], strlen(begins[i])) == 0))
@@ -263,6 +279,12 @@ static bool listed(struct files *f, const struct changed *c, const char *commit)
     return one_put(c, commit, f);
 }
 
+static bool one_of(struct files *f, const struct changed *c, bool notable)
+{
+    f->total += notable;
+    return is_notable(f, c) != notable || listed(f, c, NULL);
+}
+
 /* Those that are notable, or those that are not. False: the list breaks off. */
 static bool some_put(struct files *f, const struct git_said *s, bool notable)
 {
@@ -272,11 +294,22 @@ static bool some_put(struct files *f, const struct git_said *s, bool notable)
     while (at < end) {
         if ((at = changed_read(at, end, &c)) == NULL)
             return s->cut;
-        f->total += notable;
-        if (is_notable(&c) == notable && !listed(f, &c, NULL))
+        if (!one_of(f, &c, notable))
             return false;
     }
     return true;
+}
+
+bool files_list(struct files *f, const struct changed *list, size_t n)
+{
+    bool good = true;
+
+    out_raw(",\"files\":[");
+    for (size_t i = 0; i < n && good; i++)
+        good = one_of(f, &list[i], true);
+    for (size_t i = 0; i < n && good; i++)
+        good = one_of(f, &list[i], false);
+    return good;
 }
 
 bool files_put(struct files *f, const char *from, const char *to)

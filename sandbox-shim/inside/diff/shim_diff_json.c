@@ -5,10 +5,13 @@
 #include "sandbox-shim/inside/diff/shim_diff.h"
 
 static FILE *out;
+static char to[256], part[264]; /* what it is to be, and what it is until then */
 
-void out_begin(void)
+void out_begin(const char *file)
 {
-    out = fopen(DIFF_FILE ".part", "we");
+    (void)snprintf(to, sizeof(to), "%s", file);
+    (void)snprintf(part, sizeof(part), "%s.part", to);
+    out = fopen(part, "we");
 }
 
 void out_raw(const char *text)
@@ -77,5 +80,14 @@ int out_end(void)
     if (out && fclose(out) != 0)
         good = false;
     out = NULL;
-    return good && rename(DIFF_FILE ".part", DIFF_FILE) == 0 ? 0 : -1;
+    return good && rename(part, to) == 0 ? 0 : -1;
+}
+
+void over(const char *error)
+{
+    out_begin(DIFF_FILE);
+    out_raw("{\"version\":1,\"error\":\"");
+    out_raw(error);
+    out_raw("\"}\n");
+    _exit(out_end() == 0 ? 0 : 1);
 }

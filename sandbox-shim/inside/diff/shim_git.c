@@ -97,7 +97,8 @@ static void __attribute__((noreturn)) become(const char *const *words)
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-static pid_t start(int in, int out, int err, const char *const *words)
+/* git, or the program that is the first word. */
+static pid_t start(bool git, int in, int out, int err, const char *const *words)
 {
     pid_t pid = fork();
 
@@ -107,10 +108,13 @@ static pid_t start(int in, int out, int err, const char *const *words)
     if (none < 0 || dup2(in < 0 ? none : in, STDIN_FILENO) < 0 || dup2(out < 0 ? none : out, STDOUT_FILENO) < 0 ||
         dup2(err < 0 ? none : err, STDERR_FILENO) < 0)
         _exit(126);
-    become(words);
+    if (git)
+        become(words);
+    execvpe(words[0], (char *const *)words, (char *const *)environment);
+    _exit(errno == ENOENT ? 127 : 126);
 }
 
-static int ended(pid_t pid)
+int program_over(pid_t pid)
 {
     int status;
 
@@ -146,19 +150,33 @@ static bool take(int fd, struct git_said *out, size_t max)
     return n >= 0;
 }
 
-static int run(struct git_said *out, size_t max, int input, bool complaint, const char *const *words)
+pid_t program_open(int *says, int input, const char *const *words)
+{
+    int p[2];
+
+    if (pipe2(p, O_CLOEXEC) != 0)
+        return -1;
+    pid_t pid = start(false, input, p[1], -1, words);
+    close(p[1]);
+    if (pid < 0)
+        close(p[0]);
+    *says = p[0];
+    return pid;
+}
+
+static int run(struct git_said *out, size_t max, int input, bool git, bool complaint, const char *const *words)
 {
     int p[2], status = -1;
 
     *out = (struct git_said){0};
     if (pipe2(p, O_CLOEXEC) != 0)
         return -1;
-    pid_t pid = start(input, complaint ? -1 : p[1], complaint ? p[1] : -1, words);
+    pid_t pid = start(git, input, complaint ? -1 : p[1], complaint ? p[1] : -1, words);
     close(p[1]);
     bool good = pid > 0 && take(p[0], out, max);
     close(p[0]);
     if (pid > 0)
-        status = ended(pid);
+        status = program_over(pid);
     if (!good)
         said_free(out);
     return !good ? -1 : out->cut && !complaint ? 0 : status;
@@ -166,13 +184,18 @@ static int run(struct git_said *out, size_t max, int input, bool complaint, cons
 
 int git_say(struct git_said *out, size_t max, int input, const char *const *words)
 {
-    return run(out, max, input, false, words);
+    return run(out, max, input, true, false, words);
+}
+
+int program_say(struct git_said *out, size_t max, int input, const char *const *words)
+{
+    return run(out, max, input, false, false, words);
 }
 
 int git_do(char *err, size_t n, int input, const char *const *words)
 {
     struct git_said said;
-    int status = run(&said, 64 * 1024, input, true, words);
+    int status = run(&said, 64 * 1024, input, true, true, words);
 
     snprintf(err, n, "%s", said.p ? said.p : "");
     said_free(&said);
@@ -183,4 +206,32 @@ void said_free(struct git_said *s)
 {
     free(s->p);
     *s = (struct git_said){0};
+}
+
+bool git_line(char *to, size_t room, int input, const char *const *words)
+{
+    struct git_said s;
+    bool good = git_say(&s, room - 1, input, words) == 0 && s.n > 0;
+
+    snprintf(to, room, "%s", good ? s.p : "");
+    to[strcspn(to, "\n")] = '\0';
+    said_free(&s);
+    return good && to[0] != '\0';
+}
+
+const char *git_repository(const char *format, char empty_blob[DIFF_LINE_MAX], char empty_tree[DIFF_LINE_MAX])
+{
+    char object_format[64], complaint[4096];
+    snprintf(object_format, sizeof(object_format), "--object-format=%s", format);
+    const char *const init[] = {"init", "--quiet", "--bare", "--template=", object_format, DIFF_GIT_DIR, NULL};
+    const char *const blob[] = {"hash-object", "-w", "--stdin", "-t", "blob", NULL};
+    const char *const tree[] = {"hash-object", "-w", "--stdin", "-t", "tree", NULL};
+    int status = git_do(complaint, sizeof(complaint), -1, init);
+
+    if (status == 127)
+        return "no-git";
+    return status == 0 && git_line(empty_blob, DIFF_LINE_MAX, -1, blob) &&
+                   git_line(empty_tree, DIFF_LINE_MAX, -1, tree)
+               ? NULL
+               : "failed";
 }

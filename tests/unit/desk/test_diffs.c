@@ -1,4 +1,4 @@
-/* Diffs of pushes: what is taken for one, whose turn it is, and what a yes waits for. */
+/* Diffs of pushes and packages: what is taken for one, whose turn it is, and what a yes waits for. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -130,7 +130,7 @@ static void what_is_taken_for_a_result(void **state)
     bool again;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int is = diff_result(span_str(rows[i].json), 1, &why, &again);
+        int is = diff_result(span_str(rows[i].json), DIFF_OF_PUSH, 1, &why, &again);
         if (is != rows[i].is || (why == NULL) != rows[i].complete)
             fail_msg("row %zu: %d, %s", i, is, why ? why : "complete");
     }
@@ -149,8 +149,80 @@ static void more_files_than_the_schema_takes(void **state)
             (void)dynbuf_addf(&b, "%s" FILE_OF("\"kind\":\"same\""), i ? "," : "");
         (void)dynbuf_addf(&b, "],\"files_total\":%d,\"files_cut\":false}]}", n);
         assert_true(dynbuf_ok(&b));
-        assert_int_equal(diff_result(dynbuf_span(&b), 1, &why, &again), n == 300 ? 1 : -1);
+        assert_int_equal(diff_result(dynbuf_span(&b), DIFF_OF_PUSH, 1, &why, &again), n == 300 ? 1 : -1);
         dynbuf_free(&b);
+    }
+}
+
+#define PACKAGE(more, files, total)                                                                                  \
+    "{\"version\":1,\"package\":{\"state\":\"compared\",\"name\":\"p\",\"new\":\"1.1.0\",\"tag\":\"latest\","        \
+    "\"base\":\"tag\",\"old\":\"1.0.0\",\"hash\":\"sha512\"," more ",\"files\":[" files "],\"files_total\":" total   \
+    ",\"files_cut\":false}}"
+#define GOOD "\"sent\":\"good\""
+#define FACTS                                                                                                        \
+    GOOD ",\"facts\":[{\"in\":\"scripts\",\"name\":\"postinstall\",\"how\":\"A\",\"new\":\"x\"}],\"facts_total\":1"
+#define SAME FILE_OF("\"kind\":\"same\"")
+
+static void what_is_taken_for_a_result_of_a_package(void **state)
+{
+    static const struct {
+        const char *json;
+        int is;
+        bool complete;
+    } rows[] = {
+        {PACKAGE(FACTS, SAME, "1"), 1, true},
+        {PACKAGE(GOOD ",\"facts\":[],\"facts_total\":0", "", "0"), 1, true},
+        {PACKAGE(GOOD, SAME, "1"), 1, false},                                   /* no facts */
+        {PACKAGE(GOOD ",\"facts\":[],\"facts_total\":1", SAME, "1"), 1, false}, /* not all of them */
+        {PACKAGE("\"sent\":\"wrong\",\"facts\":[],\"facts_total\":0", SAME, "1"), 1, false},
+        {PACKAGE(FACTS, SAME, "2"), 1, false},
+        {PACKAGE(FACTS, FILE_OF("\"kind\":\"large\""), "1"), 1, false},
+        {PACKAGE(FACTS, FILE_OF("\"kind\":\"binary\",\"runs\":true"), "1"), 1, false},
+        {PACKAGE(FACTS, FILE_OF(TEXT ",\"cut\":false,\"dense\":true"), "1"), 1, true},
+        {"{\"version\":1,\"package\":{\"state\":\"first\",\"name\":\"p\",\"new\":\"1\",\"tag\":\"\"," FACTS
+         ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
+         1, true},
+        {"{\"version\":1,\"package\":{\"state\":\"compared\",\"name\":\"p\",\"new\":\"1\",\"tag\":\"\"," FACTS
+         ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
+         1, false}, /* with what? */
+        {PACKAGE(FACTS ",\"maintainers\":[]", SAME, "1"), -1, false},
+        {PACKAGE(GOOD ",\"facts\":[{\"in\":\"<b>\",\"name\":\"x\",\"how\":\"A\"}],\"facts_total\":1", SAME, "1"), -1,
+         false},
+        {"{\"version\":1,\"error\":\"integrity\"}", 0, false},
+        {WHOLE, -1, false}, /* of a push */
+    };
+    const char *why;
+    bool again;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int is = diff_result(span_str(rows[i].json), DIFF_OF_PACKAGE, 0, &why, &again);
+        if (is != rows[i].is || (why == NULL) != rows[i].complete)
+            fail_msg("row %zu: %d, %s", i, is, why ? why : "complete");
+    }
+    assert_int_equal(diff_result(SPAN(PACKAGE(FACTS, SAME, "1")), DIFF_OF_PUSH, 1, &why, &again), -1);
+    assert_int_equal(diff_result(SPAN(PACKAGE(FACTS, SAME, "1")), DIFF_OF_PUSH, 0, &why, &again), -1);
+}
+
+/* Each error that the sandbox may say has words of its own here: a new one without them reads as another. */
+static void every_error_has_its_words(void **state)
+{
+    static const char *const errors[] = {
+        "denied",     "unauthorized",     "not-found",  "moved",       "unreachable",       "old-gone",
+        "incomplete", "cut-history",      "no-git",     "no-program",  "bad-request",       "no-package",
+        "other-name", "bad-list",         "elsewhere",  "integrity",   "list-denied",       "list-unauthorized",
+        "list-moved", "list-unreachable", "list-large", "file-denied", "file-unauthorized", "file-not-found",
+        "file-moved", "file-unreachable", "file-large", "old-damaged", "old-large",         "old-odd",
+        "old-twice",  "new-damaged",      "new-large",  "new-odd",     "new-twice"};
+    const char *why, *fallback;
+    bool again;
+    char json[96];
+
+    assert_int_equal(diff_result(SPAN("{\"version\":1,\"error\":\"failed\"}"), DIFF_OF_PUSH, 1, &fallback, &again),
+                     0);
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        (void)snprintf(json, sizeof(json), "{\"version\":1,\"error\":\"%s\"}", errors[i]);
+        if (diff_result(span_str(json), DIFF_OF_PACKAGE, 0, &why, &again) != 0 || strcmp(why, fallback) == 0)
+            fail_msg("%s: %s", errors[i], why);
     }
 }
 
@@ -170,6 +242,24 @@ static struct ticket push_of(unsigned n, const char *sandbox, uint64_t wish)
                            .body_size = 100,
                            .digest = span_of(digests[0], DIGEST_BYTES),
                            .diff = wish};
+}
+
+static void what_can_be_compared(void **state)
+{
+    struct ticket t = push_of(1, "one", DIFF_REQUIRED);
+
+    assert_int_equal(diffs_kind(&t), DIFF_OF_PUSH);
+    t.op = SPAN("npm.publish");
+    t.path = SPAN("/@acme%2fapp");
+    assert_int_equal(diffs_kind(&t), DIFF_OF_PACKAGE);
+    t.has_query = true;
+    assert_int_equal(diffs_kind(&t), DIFF_OF_NONE);
+    t.has_query = false;
+    t.body_size = 0;
+    assert_int_equal(diffs_kind(&t), DIFF_OF_NONE);
+    t.body_size = 1;
+    t.op = SPAN("npm.unpublish");
+    assert_int_equal(diffs_kind(&t), DIFF_OF_NONE);
 }
 
 static struct diff *begun(struct ticket *t)
@@ -216,6 +306,25 @@ static void a_yes_waits_for_all_of_it(void **state)
     assert_null(refused(&t));
     t.digest = span_of(digests[1], DIGEST_BYTES); /* another request: what was seen is not this */
     assert_non_null(refused(&t));
+}
+
+static void a_yes_waits_for_a_package_too(void **state)
+{
+    fresh("diffs");
+    struct ticket t = push_of(1, "one", DIFF_REQUIRED);
+    t.op = SPAN("npm.publish");
+    t.path = SPAN("/app");
+    struct diff *one = begun(&t);
+    assert_int_equal(one->kind, DIFF_OF_PACKAGE);
+    assert_non_null(refused(&t));
+    one->state = DIFF_RUNS;
+    diff_made(&desk, one, SPAN(WHOLE)); /* what a push changes is nothing that was asked for */
+    assert_int_equal(one->state, DIFF_FAILED);
+    assert_non_null(refused(&t));
+    one->state = DIFF_RUNS;
+    diff_made(&desk, one, SPAN(PACKAGE(FACTS, SAME, "1")));
+    assert_int_equal(one->state, DIFF_MADE);
+    assert_null(refused(&t));
 }
 
 static void what_breaks_its_form_is_none(void **state)
@@ -335,11 +444,20 @@ static void the_sandboxes_take_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_commands_of_a_push),         cmocka_unit_test(more_refs_than_are_compared),
-        cmocka_unit_test(what_is_taken_for_a_result),     cmocka_unit_test(more_files_than_the_schema_takes),
-        cmocka_unit_test(a_yes_waits_for_all_of_it),      cmocka_unit_test(what_breaks_its_form_is_none),
-        cmocka_unit_test(what_cannot_be_made_is_refused), cmocka_unit_test(a_lost_one_is_tried_again_so_often),
-        cmocka_unit_test(a_flood_pays_for_itself),        cmocka_unit_test(the_sandboxes_take_turns),
+        cmocka_unit_test(the_commands_of_a_push),
+        cmocka_unit_test(more_refs_than_are_compared),
+        cmocka_unit_test(what_is_taken_for_a_result),
+        cmocka_unit_test(more_files_than_the_schema_takes),
+        cmocka_unit_test(what_is_taken_for_a_result_of_a_package),
+        cmocka_unit_test(every_error_has_its_words),
+        cmocka_unit_test(what_can_be_compared),
+        cmocka_unit_test(a_yes_waits_for_a_package_too),
+        cmocka_unit_test(a_yes_waits_for_all_of_it),
+        cmocka_unit_test(what_breaks_its_form_is_none),
+        cmocka_unit_test(what_cannot_be_made_is_refused),
+        cmocka_unit_test(a_lost_one_is_tried_again_so_often),
+        cmocka_unit_test(a_flood_pays_for_itself),
+        cmocka_unit_test(the_sandboxes_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, over);
 }

@@ -1,0 +1,97 @@
+/* What a held `npm publish` changes, found out inside a sandbox of its own: `countersign-shim --package-diff URL`.
+ * The request, as it was held, is in PUSH_FILE; URL is where it goes, of which the list of versions is read, and the
+ * file of the last one, by curl. Both are taken apart here, compared by git, and nothing of them is ever run. The
+ * answer is DIFF_FILE, JSON that fits web-approval/diffs/diff.schema.json. Errors are words of that schema. libc
+ * only. */
+#ifndef SANDBOX_SHIM_INSIDE_DIFF_SHIM_PACKAGE_H
+#define SANDBOX_SHIM_INSIDE_DIFF_SHIM_PACKAGE_H
+
+#include "sandbox-shim/inside/diff/shim_diff.h"
+#include "sandbox-shim/inside/diff/shim_json.h"
+
+#define PACKAGE_OLD    "/workspace/old.tgz"
+#define PACKAGE_NEW    "/workspace/new.tgz"
+#define PACKAGE_FOLDER "/workspace/unpacked"
+
+enum {
+    PACKAGE_TGZ_MAX = 48 * 1024 * 1024,
+    PACKAGE_BYTES_MAX = 128 * 1024 * 1024, /* of one, unpacked */
+    PACKAGE_LIST_MAX = 32 * 1024 * 1024,   /* of versions */
+    PACKAGE_FILES_MAX = 5000,
+    PACKAGE_DEEP = 64, /* folders in each other */
+    PACKAGE_MANIFEST_MAX = 128 * 1024,
+    PACKAGE_WORD_MAX = 300, /* of a name, a version, a tag */
+    PACKAGE_URL_MAX = 4096,
+    PACKAGE_FACTS_MAX = 200, /* shown */
+    PACKAGE_FACT_MAX = 600,  /* bytes of what one of them says */
+    PACKAGE_PAIRS_MAX = 4000,
+    PACKAGE_WAIT_S = 50, /* for one answer */
+};
+
+/* argv: behind "--package-diff". Never returns: 0 where DIFF_FILE was written. */
+void package_diff(char **argv) __attribute__((noreturn));
+
+/* --- shim_package_read.c: the request, and the list of versions; NULL, or the error ------------------------------
+ */
+
+struct publish {
+    char name[PACKAGE_WORD_MAX + 1], version[PACKAGE_WORD_MAX + 1];
+    char tag[PACKAGE_WORD_MAX + 1]; /* that moves to it; empty: none */
+    struct value integrity, shasum; /* that the request says it has; borrowed */
+    char *tgz;                      /* malloc */
+    size_t ntgz;
+};
+const char *publish_read(const char *body, size_t n, struct publish *p);
+
+struct last {
+    bool is, by_tag, already;           /* is: there is one; already: that what is published is in the list */
+    char version[PACKAGE_WORD_MAX + 1]; /* by_tag: on which the tag stands; else the highest */
+    struct value tarball, integrity, shasum;
+};
+const char *last_find(const char *list, size_t n, const struct publish *p, struct last *l);
+/* Of versions as npm orders them: is a before b? One that is none is before all that are. */
+bool version_before(const char *a, const char *b);
+
+/* --- shim_package_fetch.c: the registry, and whether what came is what it says ------------------------------------
+ */
+
+/* Where the file of the last version is to be had, into url: at the host of base, and below that package's name.
+ * False: it is said to be elsewhere. */
+bool package_url(const char *base, const char *name, const char *tarball, char url[PACKAGE_URL_MAX]);
+/* NULL, or why not: "denied", "unauthorized", "not-found", "moved", "unreachable", "large", "no-program". */
+const char *package_fetch(const char *url, const char *accept, size_t max, struct git_said *body);
+
+enum hash { HASH_NONE = 0, HASH_GOOD, HASH_WRONG };
+/* Has that file the hash which these say? *kind: the strongest one that is said; NULL: none is. */
+enum hash package_hash(const char *file, struct value integrity, struct value shasum, const char **kind);
+
+/* --- shim_package_files.c: a package as files ----------------------------------------------------------------------
+ */
+
+struct entry {
+    char *name; /* below the first folder, which installers leave out */
+    unsigned mode;
+    char id[DIFF_ID_MAX + 1];
+};
+struct unpacked {
+    struct entry *entry; /* by name, each name once */
+    size_t n;
+    char *manifest; /* NULL: there is none, or it is too long */
+    size_t nmanifest;
+};
+/* In this folder, which is made, and in which nothing is left. NULL, or why not: "damaged", "large", "odd", "twice",
+ * "no-program", "failed". */
+const char *package_unpack(const char *file, const char *folder, struct unpacked *u);
+/* What is different, package.json first; old NULL: all is new. malloc; NULL: no memory. */
+struct changed *package_changes(const struct unpacked *old, const struct unpacked *new, size_t *n);
+/* What runs where it is installed, or is built there. */
+bool package_notable(const struct changed *c);
+
+/* --- shim_package_facts.c: what package.json says ------------------------------------------------------------------
+ */
+
+/* "facts":[...] with scripts, dependencies and programs that are added, changed or removed. False: one of the two is
+ * not read here, and nothing was put. old NULL: there is none. name: of the package. */
+bool package_facts(const struct unpacked *old, const struct unpacked *new, const char *name);
+
+#endif
