@@ -129,7 +129,7 @@ struct desk {
     char notify[1024];         /* "NAME KIND\n" each: who is told outside the page */
     char broker_lanes[4096];   /* the same of what the broker starts */
     char broker_image[64];     /* and what its sandboxes are made of; empty: the machine's own files */
-    char diff_lane[64];        /* by which lane it is found out what a push changes; empty: by none, it is not */
+    char diff_lane[64];        /* by which lane it is found out what a request changes; empty: by none, it is not */
     char diff_image[64];       /* and in what */
     uint64_t owner_uid;
     uint64_t egress_requests, egress_bytes; /* of what is started with no limit of its own; 0: none */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A held push's diff in a real browser: with every kind of change, where it could not be made, and one that is cut.
+"""The diff of a held push, and of a held package, in a real browser: with every kind of change, where it could not be made, and one that is cut.
 
 usage: test_diff.py [NAME...]      PREFIX/bin first in PATH; SHOTS=DIR keeps the screenshots
 """
@@ -11,6 +11,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / part) for part in ("e2e", "e2e/lab", "e2e/approvals")]
 from harness import main, test  # noqa: E402
+import publishes  # noqa: E402
 from pushes import all_kinds, commit, first_of_kinds, over, push, setup  # noqa: E402
 from servers import npm_modules  # noqa: E402
 
@@ -59,6 +60,23 @@ def that_there_is_none_is_on_the_page(lab):
     client, ticket = push(lab, gw, work, env, "origin", "HEAD:main")
     over(lab, gw, ticket)
     looks(lab, gw, [["diff-none", f"/tickets/{ticket}", "main", ["the policy has to allow the fetch", "Not yet"]]])
+    gw.deny(ticket, "no")
+    client.wait()
+
+
+@test()
+def a_package_is_on_the_page(lab):
+    _, gw, env, work = publishes.setup(lab)
+    publishes.first(work)
+    client, new = publishes.publish(lab, gw, work, env)
+    over(lab, gw, new)
+    looks(lab, gw, [["diff-package-first", f"/tickets/{new}", "main", ["There is no earlier version to compare it with", "module.exports"]]])
+    gw.approve(new)
+    assert client.wait() == 0, client.seen
+    publishes.second(work)
+    client, ticket = publishes.publish(lab, gw, work, env)
+    over(lab, gw, ticket)
+    looks(lab, gw, [["diff-package", f"/tickets/{ticket}", "main", ["runs when it is installed", "compared with", "left-pad-demo", "minified"]]])
     gw.deny(ticket, "no")
     client.wait()
 

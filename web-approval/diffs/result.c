@@ -14,70 +14,65 @@ static const struct schema *schema(void)
     return compiled;
 }
 
+/* again: it may well be had the next time. */
+static const struct {
+    const char *error, *words;
+    bool again;
+} errors[] = {
+    {"denied",
+     "the gateway did not let the repository be read: the policy has to allow the fetch to the lane of diffs", false},
+    {"unauthorized", "the repository asks for a credential that the reading rule does not give", false},
+    {"not-found", "the repository is not there, or its reader may not see it", false},
+    {"moved", "the repository says that it is elsewhere, and nobody followed it there", false},
+    {"unreachable", "the repository could not be reached", true},
+    {"old-gone", "the repository does not have, or does not hand out, what the push says is there now", false},
+    {"incomplete", "the pack could not be completed with what the repository has, or it is damaged", false},
+    {"cut-history", "the repository's own history is cut off, so what the push drops or adds cannot be told", false},
+    {"no-git", "the image of diffs has no git in it", false},
+    {"failed", "git did not do what it was asked for", true},
+    {"no-program", "the image of diffs has no curl, no gzip or no sha512sum in it", false},
+    {"bad-request", "the request is not written as npm writes one that publishes a single version", false},
+    {"no-package", "the request brings no package: it changes what is said of those that are there", false},
+    {"other-name", "the request names another package than its address does", false},
+    {"bad-list", "the registry's list of versions is not one that can be read here", false},
+    {"list-denied",
+     "the registry's list of versions was refused: the policy has to allow npm.metadata to the lane of diffs", false},
+    {"list-unauthorized", "the registry asks for a credential that the reading rule does not give", false},
+    {"list-moved", "the registry says that its list of versions is elsewhere, and nobody followed it there", false},
+    {"list-unreachable", "the registry could not be reached", true},
+    {"list-large", "the registry's list of versions is longer than is read (32 MiB)", false},
+    {"elsewhere",
+     "the registry says that the last version lies at another host, or not below its own name: it is not fetched",
+     false},
+    {"integrity",
+     "what came as the last version does not have the hash that the registry's own list says: it is another "
+     "package, and nothing was compared with it",
+     false},
+    {"file-denied", "the last version was refused: the policy has to allow npm.tarball to the lane of diffs", false},
+    {"file-unauthorized", "the registry asks for a credential that the reading rule does not give", false},
+    {"file-not-found", "the last version is in the registry's list, and its file is not there", false},
+    {"file-moved", "the registry says that the last version's file is elsewhere, and nobody followed it there",
+     false},
+    {"file-unreachable", "the last version's file could not be fetched", true},
+    {"file-large", "the last version is larger than is compared (48 MiB)", false},
+    {"old-damaged", "the last version is damaged: programs differ in what they unpack of it", false},
+    {"old-large", "the last version has more in it than is compared (5,000 files, 128 MiB)", false},
+    {"old-odd",
+     "the last version has what no package has: a device, a file beside its folder, 64 folders in each other", false},
+    {"old-twice", "the last version has two files of one name: programs differ in which they keep", false},
+    {"new-damaged", "the package is damaged: programs differ in what they unpack of it", false},
+    {"new-large", "the package has more in it than is compared (48 MiB packed; 5,000 files, 128 MiB)", false},
+    {"new-odd", "the package has what no package has: a device, a file beside its folder, 64 folders in each other",
+     false},
+    {"new-twice", "the package has two files of one name: programs differ in which they keep", false},
+};
+
 static const char *error_words(struct span error, bool *again)
 {
-    static const struct {
-        const char *error, *words;
-        bool again;
-    } table[] = {
-        {"denied",
-         "the gateway did not let the repository be read: the policy has to allow the fetch to the lane of diffs",
-         false},
-        {"unauthorized", "the repository asks for a credential that the reading rule does not give", false},
-        {"not-found", "the repository is not there, or its reader may not see it", false},
-        {"moved", "the repository says that it is elsewhere, and nobody followed it there", false},
-        {"unreachable", "the repository could not be reached", true},
-        {"old-gone", "the repository does not have, or does not hand out, what the push says is there now", false},
-        {"incomplete", "the pack could not be completed with what the repository has, or it is damaged", false},
-        {"cut-history", "the repository's own history is cut off, so what the push drops or adds cannot be told",
-         false},
-        {"no-git", "the image of diffs has no git in it", false},
-        {"failed", "git did not do what it was asked for", true},
-        {"no-program", "the image of diffs has no curl, no gzip or no sha512sum in it", false},
-        {"bad-request", "the request is not written as npm writes one that publishes a single version", false},
-        {"no-package", "the request brings no package: it changes what is said of those that are there", false},
-        {"other-name", "the request names another package than its address does", false},
-        {"bad-list", "the registry's list of versions is not one that can be read here", false},
-        {"list-denied",
-         "the registry's list of versions was refused: the policy has to allow npm.metadata to the lane of diffs",
-         false},
-        {"list-unauthorized", "the registry asks for a credential that the reading rule does not give", false},
-        {"list-moved", "the registry says that its list of versions is elsewhere, and nobody followed it there",
-         false},
-        {"list-unreachable", "the registry could not be reached", true},
-        {"list-large", "the registry's list of versions is longer than is read (32 MiB)", false},
-        {"elsewhere",
-         "the registry says that the last version lies at another host, or not below its own name: it is not fetched",
-         false},
-        {"integrity",
-         "what came as the last version does not have the hash that the registry's own list says: it is another "
-         "package, and nothing was compared with it",
-         false},
-        {"file-denied", "the last version was refused: the policy has to allow npm.tarball to the lane of diffs",
-         false},
-        {"file-unauthorized", "the registry asks for a credential that the reading rule does not give", false},
-        {"file-not-found", "the last version is in the registry's list, and its file is not there", false},
-        {"file-moved", "the registry says that the last version's file is elsewhere, and nobody followed it there",
-         false},
-        {"file-unreachable", "the last version's file could not be fetched", true},
-        {"file-large", "the last version is larger than is compared (48 MiB)", false},
-        {"old-damaged", "the last version is damaged: programs differ in what they unpack of it", false},
-        {"old-large", "the last version has more in it than is compared (5,000 files, 128 MiB)", false},
-        {"old-odd",
-         "the last version has what no package has: a device, a file beside its folder, 64 folders in each other",
-         false},
-        {"old-twice", "the last version has two files of one name: programs differ in which they keep", false},
-        {"new-damaged", "the package is damaged: programs differ in what they unpack of it", false},
-        {"new-large", "the package has more in it than is compared (48 MiB packed; 5,000 files, 128 MiB)", false},
-        {"new-odd",
-         "the package has what no package has: a device, a file beside its folder, 64 folders in each other", false},
-        {"new-twice", "the package has two files of one name: programs differ in which they keep", false},
-    };
-
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-        if (span_eq(error, span_str(table[i].error))) {
-            *again = table[i].again;
-            return table[i].words;
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+        if (span_eq(error, span_str(errors[i].error))) {
+            *again = errors[i].again;
+            return errors[i].words;
         }
     return "git did not do what it was asked for";
 }

@@ -212,8 +212,8 @@ static void print_approve(const struct explained *x, const struct decision *d, c
     if (d->approval.step_up)
         printf(", each with a passkey");
     if (d->approval.diff)
-        printf(d->approval.diff == DIFF_REQUIRED ? ", once all that a push changes can be shown"
-                                                 : ", with what a push changes");
+        printf(d->approval.diff == DIFF_REQUIRED ? ", once all that it changes can be shown"
+                                                 : ", with what it changes");
     if (x->gates.n) {
         printf(", once asked and not denied by ");
         print_text(x->gates);

@@ -109,7 +109,7 @@ static void escalation_rows(const struct json *steps)
     }
 }
 
-/* Whether what a push changes is known: its page has it. */
+/* Whether what it changes is known: its page has it. */
 static void diff_row(const struct json *diff)
 {
     struct span why = member_text(diff, "why");

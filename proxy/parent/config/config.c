@@ -177,7 +177,7 @@ static const struct key file_keys[] = {
     {"broker", KEY_MAP, AT(row_file, broker), 0, .table = &config_broker_table,
      .help = "conversations with models; off unless it is there"},
     {"diff", KEY_MAP, AT(row_file, diff), 0, .table = &config_diff_table,
-     .help = "what a held push changes; off unless it is there"},
+     .help = "what a held push or package changes; off unless it is there"},
     {"hold", KEY_MAP, AT(row_file, hold), 0, .table = &hold_table, .help = "held writes"},
     {"body", KEY_MAP, AT(row_file, body), 0, .table = &body_table, .help = "request bodies"},
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},

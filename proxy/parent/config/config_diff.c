@@ -1,10 +1,11 @@
-/* diff: of the configuration: sandboxes in which it is found out what a held push changes. */
+/* diff: of the configuration: sandboxes in which it is found out what a held push or package changes. */
 #include "proxy/parent/config/config_in.h"
 
 static const struct key diff_keys[] = {
     {"lane", KEY_TEXT, AT(row_diff, lane), KEY_NEEDED,
-     .help = "by which lane they read the repository: the policy has to allow it"},
-    {"image", KEY_TEXT, AT(row_diff, image), 0, .help = "an imported image with git in it, or host"},
+     .help = "by which lane they read the repository or the registry: the policy has to allow it"},
+    {"image", KEY_TEXT, AT(row_diff, image), 0,
+     .help = "an imported image with git, for packages curl and gzip, in it, or host"},
     {.type = KEY_END}};
 const struct table config_diff_table = {"diff", sizeof(struct row_diff), diff_keys};
 

@@ -140,8 +140,9 @@ static const char *value_end(const char *p, const char *end)
 
 struct value json_whole(const char *p, size_t n)
 {
-    const char *end = p + n, *from = n > 0 ? space(p, end) : end, *to = from < end ? value_end(from, end) : NULL;
-
+    if (n == 0)
+        return (struct value){.n = 0};
+    const char *end = p + n, *from = space(p, end), *to = from < end ? value_end(from, end) : NULL;
     if (to == NULL || space(to, end) != end)
         return (struct value){.n = 0};
     return (struct value){from, (size_t)(to - from)};
@@ -154,13 +155,12 @@ bool json_is(struct value v, char kind)
 
 bool json_next(struct value of, const char **at, struct value *key, struct value *v)
 {
-    const char *end = of.p + of.n, *p = *at ? *at : of.p;
     bool named = json_is(of, '{');
 
     *key = (struct value){.n = 0};
     if (!named && !json_is(of, '['))
         return false;
-    p = space(p + 1, end); /* behind the bracket or the comma */
+    const char *end = of.p + of.n, *p = space((*at ? *at : of.p) + 1, end); /* behind the bracket or the comma */
     if (p >= end - 1)
         return false;
     if (named) {
@@ -224,11 +224,11 @@ static unsigned long escaped(const char **p, const char *end)
 
 long json_text(struct value v, char *to, size_t room)
 {
-    const char *p = v.p + 1, *end = v.p + v.n - 1;
     size_t n = 0;
 
     if (!json_is(v, '"') || room == 0)
         return -1;
+    const char *p = v.p + 1, *end = v.p + v.n - 1;
     while (p < end) {
         if (*p != '\\') {
             if (*p == '\0' || n + 1 >= room)

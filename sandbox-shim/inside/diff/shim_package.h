@@ -82,6 +82,7 @@ struct unpacked {
 /* In this folder, which is made, and in which nothing is left. NULL, or why not: "damaged", "large", "odd", "twice",
  * "no-program", "failed". */
 const char *package_unpack(const char *file, const char *folder, struct unpacked *u);
+void package_drop(struct unpacked *u); /* also after an error */
 /* What is different, package.json first; old NULL: all is new. malloc; NULL: no memory. */
 struct changed *package_changes(const struct unpacked *old, const struct unpacked *new, size_t *n);
 /* What runs where it is installed, or is built there. */

@@ -213,6 +213,15 @@ const char *package_unpack(const char *file, const char *folder, struct unpacked
     return NULL;
 }
 
+void package_drop(struct unpacked *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        free(u->entry[i].name);
+    free(u->entry);
+    free(u->manifest);
+    *u = (struct unpacked){.n = 0};
+}
+
 /* --- what is different ---------------------------------------------------------------------------------- */
 
 bool package_notable(const struct changed *c)

@@ -1,78 +1,11 @@
 #!/usr/bin/env python3
 """The diff of a held `npm publish`: real npm, a real registry, and the last version that this one has."""
-import json
-import sys
-
 from room import forms, words
-from gateway import Gateway, Page, upstream_yaml
+from gateway import Page
 from harness import main, test
+from publishes import NAME, first, publish, put, second, setup
 from pushes import by_path, over
-
-sys.path.insert(0, str(__import__("pathlib").Path(__file__).resolve().parents[1] / "warden"))
-from boxes import nothing_is_left  # noqa: E402
-
-NAME = "agents-thing"
-
-
-def policy(registry):
-    place = f"host: {registry.host}, port: {registry.port}"
-    return f"""version: 1
-name: npm
-packs: [{{ pack: npm@1, hosts: ["{registry.host}:{registry.port}"] }}]
-upstreams:
-{upstream_yaml(registry.host, registry.port, registry.ca)}
-credentials:
-  npm:
-    source: {{ store: npm }}
-    inject: {{ header: Authorization, format: "Bearer {{}}" }}
-    only: [{{ {place} }}]
-scopes:
-  diffs: {{ labels: {{ lane: [diffs] }} }}
-rules:
-  - id: diffs-read
-    scope: diffs
-    match: {{ {place}, op: [npm.metadata, npm.tarball], resource: "npm:{NAME}" }}
-    decide: allow
-    use: npm
-  - id: diffs-nothing-else
-    scope: diffs
-    match: {{ {place}, effect: [write, delete, admin, spend, exec] }}
-    decide: deny
-  - id: publish
-    match: {{ {place}, op: npm.publish }}
-    decide: hold
-    use: npm
-    approve: {{ diff: required }}
-"""
-
-
-def setup(lab):
-    registry = lab.verdaccio()
-    gw = Gateway(lab, policy(registry), {"npm": registry.token().encode()}, config="diff: { lane: diffs }\n")
-    env = {**gw.client_env(), "npm_config_registry": registry.url, "npm_config_audit": "false", "npm_config_fund": "false",
-           "npm_config_update_notifier": "false", "npm_config_fetch_retries": "0",
-           f"npm_config_//{registry.host}:{registry.port}/:_authToken": "not-a-real-token"}
-    work = lab.dir / "thing"
-    (work / "lib").mkdir(parents=True)
-    return registry, gw, env, work
-
-
-def put(work, about, files):
-    (work / "package.json").write_text(json.dumps({"name": NAME, "description": "by an agent", **about}, indent=2) + "\n")
-    for path, text in files.items():
-        (work / path).write_text(text)
-
-
-def publish(lab, gw, work, env, *options):
-    """The ticket of a publish that waits."""
-    known = {t["id"] for t in gw.tickets()}
-    client = lab.start(["npm", "publish", "--ignore-scripts", *options], env=env, cwd=work)
-
-    def held():
-        assert client.popen.poll() is None, client.seen
-        return next((t["id"] for t in gw.tickets() if t["id"] not in known), None)
-    return client, lab.wait_for("it is held", held)
-
+from boxes import nothing_is_left  # after pushes, which says where it is
 
 def seen(page, ticket):
     text = page.ask("GET", f"/tickets/{ticket}")[1].decode()
@@ -83,23 +16,17 @@ def seen(page, ticket):
 def a_package_is_shown_beside_the_last_one(lab):
     registry, gw, env, work = setup(lab)
     person = Page(gw)
-    put(work, {"version": "1.0.0", "scripts": {"test": "node ."}},
-        {"index.js": "module.exports = 1\n", "lib/old.js": "exports.old = 1\n", "gone.txt": "gone\n"})
+    first(work)
     client, ticket = publish(lab, gw, work, env)
     said, diff = over(lab, gw, ticket)
-    first = diff["package"]
-    assert said["complete"] and first["state"] == "first" and "old" not in first, (said, diff)
-    assert set(by_path(first)) == {"package.json", "index.js", "lib/old.js", "gone.txt"}, first
+    new = diff["package"]
+    assert said["complete"] and new["state"] == "first" and "old" not in new, (said, diff)
+    assert set(by_path(new)) == {"package.json", "index.js", "lib/old.js", "gone.txt"}, new
     assert "There is no earlier version to compare it with" in seen(person, ticket)[1]
     gw.approve(ticket)
     assert client.wait() == 0, client.seen
 
-    (work / "gone.txt").unlink()
-    (work / "lib/old.js").rename(work / "lib/new.js")
-    put(work, {"version": "1.1.0", "scripts": {"test": "node .", "postinstall": "node steal.js \u202e"},
-               "dependencies": {"left-pad-demo": "^1.0.0"}, "bin": {"ls": "index.js"}},
-        {"index.js": "module.exports = 2 // <b>\u202e\n", "steal.js": "x=1;" * 2000 + "\n"})
-    (work / "data.bin").write_bytes(bytes(range(256)) * 8)
+    second(work)
     client, ticket = publish(lab, gw, work, env)
     said, diff = over(lab, gw, ticket)
     package = diff["package"]

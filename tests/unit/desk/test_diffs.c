@@ -154,7 +154,7 @@ static void more_files_than_the_schema_takes(void **state)
     }
 }
 
-#define PACKAGE(more, files, total)                                                                                  \
+#define PUBLISHED(more, files, total)                                                                                \
     "{\"version\":1,\"package\":{\"state\":\"compared\",\"name\":\"p\",\"new\":\"1.1.0\",\"tag\":\"latest\","        \
     "\"base\":\"tag\",\"old\":\"1.0.0\",\"hash\":\"sha512\"," more ",\"files\":[" files "],\"files_total\":" total   \
     ",\"files_cut\":false}}"
@@ -170,24 +170,24 @@ static void what_is_taken_for_a_result_of_a_package(void **state)
         int is;
         bool complete;
     } rows[] = {
-        {PACKAGE(FACTS, SAME, "1"), 1, true},
-        {PACKAGE(GOOD ",\"facts\":[],\"facts_total\":0", "", "0"), 1, true},
-        {PACKAGE(GOOD, SAME, "1"), 1, false},                                   /* no facts */
-        {PACKAGE(GOOD ",\"facts\":[],\"facts_total\":1", SAME, "1"), 1, false}, /* not all of them */
-        {PACKAGE("\"sent\":\"wrong\",\"facts\":[],\"facts_total\":0", SAME, "1"), 1, false},
-        {PACKAGE(FACTS, SAME, "2"), 1, false},
-        {PACKAGE(FACTS, FILE_OF("\"kind\":\"large\""), "1"), 1, false},
-        {PACKAGE(FACTS, FILE_OF("\"kind\":\"binary\",\"runs\":true"), "1"), 1, false},
-        {PACKAGE(FACTS, FILE_OF(TEXT ",\"cut\":false,\"dense\":true"), "1"), 1, true},
+        {PUBLISHED(FACTS, SAME, "1"), 1, true},
+        {PUBLISHED(GOOD ",\"facts\":[],\"facts_total\":0", "", "0"), 1, true},
+        {PUBLISHED(GOOD, SAME, "1"), 1, false},                                   /* no facts */
+        {PUBLISHED(GOOD ",\"facts\":[],\"facts_total\":1", SAME, "1"), 1, false}, /* not all of them */
+        {PUBLISHED("\"sent\":\"wrong\",\"facts\":[],\"facts_total\":0", SAME, "1"), 1, false},
+        {PUBLISHED(FACTS, SAME, "2"), 1, false},
+        {PUBLISHED(FACTS, FILE_OF("\"kind\":\"large\""), "1"), 1, false},
+        {PUBLISHED(FACTS, FILE_OF("\"kind\":\"binary\",\"runs\":true"), "1"), 1, false},
+        {PUBLISHED(FACTS, FILE_OF(TEXT ",\"cut\":false,\"dense\":true"), "1"), 1, true},
         {"{\"version\":1,\"package\":{\"state\":\"first\",\"name\":\"p\",\"new\":\"1\",\"tag\":\"\"," FACTS
          ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
          1, true},
         {"{\"version\":1,\"package\":{\"state\":\"compared\",\"name\":\"p\",\"new\":\"1\",\"tag\":\"\"," FACTS
          ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
          1, false}, /* with what? */
-        {PACKAGE(FACTS ",\"maintainers\":[]", SAME, "1"), -1, false},
-        {PACKAGE(GOOD ",\"facts\":[{\"in\":\"<b>\",\"name\":\"x\",\"how\":\"A\"}],\"facts_total\":1", SAME, "1"), -1,
-         false},
+        {PUBLISHED(FACTS ",\"maintainers\":[]", SAME, "1"), -1, false},
+        {PUBLISHED(GOOD ",\"facts\":[{\"in\":\"<b>\",\"name\":\"x\",\"how\":\"A\"}],\"facts_total\":1", SAME, "1"),
+         -1, false},
         {"{\"version\":1,\"error\":\"integrity\"}", 0, false},
         {WHOLE, -1, false}, /* of a push */
     };
@@ -199,8 +199,8 @@ static void what_is_taken_for_a_result_of_a_package(void **state)
         if (is != rows[i].is || (why == NULL) != rows[i].complete)
             fail_msg("row %zu: %d, %s", i, is, why ? why : "complete");
     }
-    assert_int_equal(diff_result(SPAN(PACKAGE(FACTS, SAME, "1")), DIFF_OF_PUSH, 1, &why, &again), -1);
-    assert_int_equal(diff_result(SPAN(PACKAGE(FACTS, SAME, "1")), DIFF_OF_PUSH, 0, &why, &again), -1);
+    assert_int_equal(diff_result(SPAN(PUBLISHED(FACTS, SAME, "1")), DIFF_OF_PUSH, 1, &why, &again), -1);
+    assert_int_equal(diff_result(SPAN(PUBLISHED(FACTS, SAME, "1")), DIFF_OF_PUSH, 0, &why, &again), -1);
 }
 
 /* Each error that the sandbox may say has words of its own here: a new one without them reads as another. */
@@ -322,7 +322,7 @@ static void a_yes_waits_for_a_package_too(void **state)
     assert_int_equal(one->state, DIFF_FAILED);
     assert_non_null(refused(&t));
     one->state = DIFF_RUNS;
-    diff_made(&desk, one, SPAN(PACKAGE(FACTS, SAME, "1")));
+    diff_made(&desk, one, SPAN(PUBLISHED(FACTS, SAME, "1")));
     assert_int_equal(one->state, DIFF_MADE);
     assert_null(refused(&t));
 }
