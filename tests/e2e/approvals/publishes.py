@@ -3,7 +3,7 @@ import json
 
 from gateway import Gateway, upstream_yaml
 
-NAME = "agents-thing"
+NAME = "@acme/agents-thing"  # with a scope: its slash is written as %2f in addresses
 
 
 def policy(registry):

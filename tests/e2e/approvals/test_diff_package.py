@@ -7,6 +7,7 @@ from publishes import NAME, first, publish, put, second, setup
 from pushes import by_path, over
 from boxes import nothing_is_left  # after pushes, which says where it is
 
+
 def seen(page, ticket):
     text = page.ask("GET", f"/tickets/{ticket}")[1].decode()
     return text, words(text)
