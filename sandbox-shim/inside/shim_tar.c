@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sandbox-shim/inside/shim_tar_strict.h"
+
 /* Where the fields of a header are. */
 enum {
     AT_NAME = 0,
@@ -156,8 +158,14 @@ static const char *record(struct tar *t, const uint8_t *key, size_t nkey, const 
     return NULL;
 }
 
-/* pax: `LENGTH KEY=VALUE\n`, LENGTH counting all of it. */
-static const char *records(struct tar *t)
+static const char *odd(struct tar *t, const char *why)
+{
+    t->odd |= why != NULL;
+    return why;
+}
+
+/* pax: `LENGTH KEY=VALUE\n`, LENGTH counting all of it. Those of a `g` are of no use here. */
+static const char *records(struct tar *t, unsigned type)
 {
     static const char *const broken = "its extended header is broken";
     const uint8_t *p = t->bytes, *end = t->bytes + t->nextra;
@@ -171,7 +179,10 @@ static const char *records(struct tar *t)
         const uint8_t *key = blank + 1, *stop = p + all - 1, *is = memchr(key, '=', (size_t)(stop - key));
         if (!is)
             return broken;
-        const char *why = record(t, key, (size_t)(is - key), is + 1, (size_t)(stop - is - 1));
+        size_t nkey = (size_t)(is - key), nvalue = (size_t)(stop - is - 1);
+        const char *why = t->strict ? odd(t, tar_strict_record(type, p, key, nkey, is + 1, nvalue)) : NULL;
+        if (!why && type == 'x')
+            why = record(t, key, nkey, is + 1, nvalue);
         if (why)
             return why;
         p += all;
@@ -185,8 +196,8 @@ static const char *extra_take(struct tar *t)
     unsigned type = t->extra;
 
     t->extra = 0;
-    if (type == 'x')
-        return records(t);
+    if (type == 'x' || t->strict)
+        return records(t, type);
     if (type != 'L' && type != 'K') /* g: of all that come, and nothing in it is of use here */
         return NULL;
     while (n > 0 && t->bytes[n - 1] == '\0')
@@ -284,6 +295,15 @@ static enum tar_got bad(struct tar *t, const char *why)
     return TAR_BAD;
 }
 
+static const char *strict_member(struct tar *t, uint64_t size)
+{
+    unsigned flag = t->block[AT_TYPE];
+
+    if ((t->has_size && t->size != size) || (flag >= '1' && flag <= '6' && size > 0))
+        return odd(t, "a size in it is another for some programs");
+    return odd(t, tar_strict_member(t->block, t->has_name ? t->name : NULL));
+}
+
 static enum tar_got head_take(struct tar *t)
 {
     const uint8_t *b = t->block;
@@ -301,10 +321,14 @@ static enum tar_got head_take(struct tar *t)
     if (!number(b + AT_MODE, NUMBER_BYTES, &mode) || !number(b + AT_SIZE, LONG_BYTES, &size) || size > SIZE_MOST ||
         !number(b + AT_MTIME, LONG_BYTES, &mtime))
         return bad(t, "a number in it is none");
+    if (t->strict && (why = odd(t, tar_strict_header(b))) != NULL)
+        return bad(t, why);
     bool extra = b[AT_TYPE] == 'x' || b[AT_TYPE] == 'g' || b[AT_TYPE] == 'L' || b[AT_TYPE] == 'K';
     why = follow(t, !extra && t->has_size ? t->size : size);
     if (why || extra)
         return why ? bad(t, why) : TAR_MORE;
+    if (t->strict && (why = strict_member(t, size)) != NULL)
+        return bad(t, why);
     why = names_take(t);
     m->mode = (unsigned)(mode & 07777);
     m->mtime = t->has_mtime ? t->mtime : (int64_t)(mtime & INT64_MAX);

@@ -41,6 +41,9 @@ struct tar {
     const uint8_t *data;      /* of TAR_DATA: the next bytes of its content, which point into what was given */
     size_t ndata;
     const char *why; /* of TAR_BAD, in words */
+    /* Set before the first step: refused is what others, npm's reader above all, take for something else. */
+    bool strict;
+    bool odd; /* of TAR_BAD: it is that, and not damaged */
     /* inside */
     uint64_t left, pad; /* of what comes behind the last header, and to the end of its block */
     unsigned extra;     /* type of what comes in place of a name: x, L, K; 0: nothing */

@@ -123,6 +123,7 @@ void view_package(struct span gz, struct dynbuf *out, struct viewed *v)
     *v = (struct viewed){.end = VIEW_FAILED, .format = VIEW_PACKAGE};
     if (u == NULL)
         return;
+    u->tar.strict = true;
     dynbuf_init(&u->files, PACKED_LIST_MAX);
     dynbuf_init(&u->manifest, PACKED_MANIFEST_MAX);
     if (inflateInit2(&u->z, 15 + 16) == Z_OK) { /* gzip alone */

@@ -108,7 +108,7 @@ static const char *bytes_take(struct taking *t, const uint8_t *p, size_t n)
         p += used;
         n -= used;
         if (got == TAR_BAD)
-            error = "damaged";
+            error = t->tar.odd ? "odd" : "damaged";
         else if (got == TAR_MEMBER)
             error = member_take(t);
         else if (got == TAR_DATA)
@@ -193,7 +193,7 @@ const char *package_unpack(const char *file, const char *folder, struct unpacked
     static struct taking t;
     char own[NAME];
 
-    t = (struct taking){.u = u, .folder = folder, .file = -1};
+    t = (struct taking){.u = u, .folder = folder, .file = -1, .tar = {.strict = true}};
     *u = (struct unpacked){.entry = calloc(PACKAGE_FILES_MAX, sizeof(*u->entry))};
     if (!u->entry || (mkdir(folder, 0700) != 0 && access(folder, W_OK) != 0))
         return "failed";
