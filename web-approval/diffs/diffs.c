@@ -288,6 +288,7 @@ void diffs_due(struct desk *d, uint64_t now_ms)
 static void over(struct desk *d, struct diff *one)
 {
     one->at_ms = now_of(d);
+    one->wall_ms = d->loop ? loop_wall(d->loop) : 0;
     if (diffs_over)
         diffs_over(d, span_str(one->ticket));
     if (one->unwanted)

@@ -36,6 +36,7 @@ struct diff {
     unsigned tries;
     size_t nrefs;                             /* of its push; 0: it is none */
     uint64_t not_before_ms, at_ms, used, ran; /* used, ran: turns */
+    uint64_t wall_ms;                         /* when it was over, of the clock */
     bool unwanted;                            /* its ticket is decided */
     const char *why;     /* DIFF_FAILED: in words; DIFF_MADE: what of it is not there; NULL: it is complete */
     struct dynbuf json;  /* DIFF_MADE: fits the schema */

@@ -442,6 +442,9 @@ static void made(struct exchange *x, const struct diff *one)
 
     arena_init(&a, DIFFS_RESULT_ARENA);
     const struct json *all = json_parse(dynbuf_span(&one->json), &a);
+    PUT(x, "<p class=\"meta\">Found out ");
+    show_time(&x->out, one->wall_ms);
+    PUT(x, "; the other side may have changed since.</p>\n");
     if (one->kind == DIFF_OF_PACKAGE)
         page_diff_package(x, json_get(all, SPAN("package")), one->why);
     else

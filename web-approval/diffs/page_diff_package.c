@@ -2,6 +2,10 @@
  */
 #include "web-approval/diffs/page_diff.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
 enum { NAME_SHOWN = 300, SAID_SHOWN = 700 };
 
 static void word(struct exchange *x, const struct json *of, const char *key)
@@ -50,9 +54,10 @@ static void base(struct exchange *x, const struct json *package)
     show_cut(&x->out, json_text(package, SPAN("new")), NAME_SHOWN);
     PUT(x, "</h3>\n");
     if (diff_says(package, "state", "first"))
-        PUT(x, "<p class=\"note\">There is no earlier version to compare it with: the registry has none of this "
-               "name, or "
-               "does not show it to the lane of diffs. All of it is new.</p>\n");
+        PUT(x,
+            "<p class=\"note grave\">There is no earlier version to compare it with: the registry has none of this "
+            "name, or "
+            "does not show it to the lane of diffs. All of it is new.</p>\n");
     else
         compared(x, package);
 }
@@ -61,9 +66,11 @@ static void base(struct exchange *x, const struct json *package)
 
 static bool is_install(const struct json *f)
 {
-    return diff_says(f, "in", "scripts") && !diff_says(f, "how", "D") &&
-           (diff_says(f, "name", "preinstall") || diff_says(f, "name", "install") ||
-            diff_says(f, "name", "postinstall"));
+    bool first = diff_says(f, "name", "preinstall") || diff_says(f, "name", "install");
+
+    return diff_says(f, "in", "gypfile") ||
+           (diff_says(f, "in", "scripts") && /* without these two npm builds what a binding.gyp says */
+            (first || (diff_says(f, "name", "postinstall") && !diff_says(f, "how", "D"))));
 }
 
 /* What comes with it to whoever installs it. */
@@ -83,7 +90,9 @@ static bool is_program(const struct json *f)
 
 static const char *what(const struct json *f)
 {
-    return diff_says(f, "in", "scripts")                ? (is_install(f) ? "runs when it is installed" : "script")
+    return diff_says(f, "in", "request")                ? "the request says otherwise than the package"
+           : diff_says(f, "in", "gypfile")              ? "whether it is built when it is installed"
+           : diff_says(f, "in", "scripts")              ? (is_install(f) ? "runs when it is installed" : "script")
            : diff_says(f, "in", "bin")                  ? "command that it installs"
            : diff_says(f, "in", "directories")          ? (is_program(f) ? "folder of commands" : "folder")
            : diff_says(f, "in", "dependencies")         ? "dependency"
@@ -108,7 +117,7 @@ static void said(struct exchange *x, const struct json *f, const char *key)
 
 static void fact(struct exchange *x, const struct json *f)
 {
-    bool grave = is_install(f) || is_dependency(f) || is_program(f);
+    bool grave = is_install(f) || is_dependency(f) || is_program(f) || diff_says(f, "in", "request");
 
     PUT(x, "<li><b class=\"mono\">");
     show_cut(&x->out, json_text(f, SPAN("name")), NAME_SHOWN);
@@ -145,23 +154,43 @@ static void facts(struct exchange *x, const struct json *list, uint64_t total)
     }
 }
 
+/* A file that npm itself reads where it installs: of the package, and of those that it brings along. */
+static bool is_read(const struct json *f)
+{
+    struct span path = json_text(f, SPAN("path"));
+    char name[64];
+    size_t at = path.n;
+
+    while (at > 0 && path.p[at - 1] != '/')
+        at--;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(path.n - at), (const char *)path.p + at);
+    const char *dot = strrchr(name, '.');
+    return !diff_says(f, "how", "D") &&
+           (strcasecmp(name, "npm-shrinkwrap.json") == 0 || (dot && strcasecmp(dot, ".gyp") == 0) ||
+            (at > 0 && strcasecmp(name, "package.json") == 0 && span_find(path, SPAN("node_modules/"))));
+}
+
 void page_diff_package(struct exchange *x, const struct json *package, const char *why)
 {
     const struct json *list = json_get(package, SPAN("facts"));
     struct put put = {.package = true};
     struct sums s = {.files = 0};
-    uint64_t scripts = 0, dependencies = 0, programs = 0;
+    uint64_t scripts = 0, dependencies = 0, programs = 0, others = 0, reads = 0;
 
     diff_sum(package, &s);
     for (const struct json *f = list ? list->child : NULL; f; f = f->next) {
         scripts += is_install(f);
         dependencies += is_dependency(f);
         programs += is_program(f);
+        others += diff_says(f, "in", "request");
     }
-    const struct found found[] = {{scripts, "install script"},       {dependencies, "dependency change"},
-                                  {programs, "command it installs"}, {s.links, "link"},
-                                  {s.binaries, "binary file"},       {s.large, "very large file"},
-                                  {s.dense, "minified file"}};
+    const struct json *files = json_get(package, SPAN("files"));
+    for (const struct json *f = files ? files->child : NULL; f; f = f->next)
+        reads += is_read(f);
+    const struct found found[] = {
+        {others, "contradicting claim"},     {scripts, "install script"},       {reads, "npm build or lock file"},
+        {dependencies, "dependency change"}, {programs, "command it installs"}, {s.links, "link"},
+        {s.binaries, "binary file"},         {s.large, "very large file"},      {s.dense, "minified file"}};
     diff_summary(x, &s, why);
     diff_look_first(x, found, sizeof(found) / sizeof(found[0]));
     base(x, package);

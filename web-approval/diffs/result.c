@@ -34,6 +34,10 @@ static const struct {
     {"bad-request", "the request is not written as npm writes one that publishes a single version", false},
     {"no-package", "the request brings no package: it changes what is said of those that are there", false},
     {"other-name", "the request names another package than its address does", false},
+    {"other-place",
+     "the request says that its package will lie at another place than below its own name there, from where others "
+     "would install it",
+     false},
     {"bad-list", "the registry's list of versions is not one that can be read here", false},
     {"list-denied",
      "the registry's list of versions was refused: the policy has to allow npm.metadata to the lane of diffs", false},
@@ -58,11 +62,15 @@ static const struct {
     {"old-damaged", "the last version is damaged: programs differ in what they unpack of it", false},
     {"old-large", "the last version has more in it than is compared (5,000 files, 128 MiB)", false},
     {"old-odd",
-     "the last version has what no package has: a device, a file beside its folder, 64 folders in each other", false},
+     "the last version has what no package has: a device, a file beside its folder, 64 folders in each other, "
+     "or headers and names that programs read differently",
+     false},
     {"old-twice", "the last version has two files of one name: programs differ in which they keep", false},
     {"new-damaged", "the package is damaged: programs differ in what they unpack of it", false},
     {"new-large", "the package has more in it than is compared (48 MiB packed; 5,000 files, 128 MiB)", false},
-    {"new-odd", "the package has what no package has: a device, a file beside its folder, 64 folders in each other",
+    {"new-odd",
+     "the package has what no package has: a device, a file beside its folder, 64 folders in each other, "
+     "or headers and names that programs read differently",
      false},
     {"new-twice", "the package has two files of one name: programs differ in which they keep", false},
 };
@@ -131,8 +139,15 @@ static const char *package_lacks(const struct json *package)
 
     if (span_eq(json_text(package, SPAN("sent")), SPAN("wrong")))
         return "the package does not have the hash that the request itself says";
+    if (span_eq(json_text(package, SPAN("sent")), SPAN("none")))
+        return "the request does not say the hash of its package";
     if (!facts)
-        return "a package.json cannot be read here: it is no JSON, is too long, or has a name twice";
+        return "a package.json cannot be read here: it is no JSON, is too long, has a name twice, or something in "
+               "another "
+               "form than npm writes";
+    for (const struct json *f = facts->child; f; f = f->next)
+        if (span_eq(json_text(f, SPAN("in")), SPAN("request")))
+            return "the request says otherwise of the package than its own package.json";
     if (json_u64(package, SPAN("facts_total"), &total) != 0 || total != facts->count)
         return "its package.json changes more than is shown";
     if (span_eq(json_text(package, SPAN("state")), SPAN("compared")) &&

@@ -1,6 +1,7 @@
 #include "sandbox-shim/inside/diff/shim_json.h"
 
 #include <stdint.h>
+#include <ctype.h>
 #include <string.h>
 
 static const char *space(const char *p, const char *end)
@@ -172,19 +173,39 @@ bool json_next(struct value of, const char **at, struct value *key, struct value
     return true;
 }
 
+/* As readers do that pass over case: two letters beside ASCII are taken for s and k by them. */
+static bool folds_to(const char *text, const char *name)
+{
+    for (; *text && *name; text++, name++) {
+        int c = (unsigned char)*text;
+        if (strncmp(text, "\xc5\xbf", 2) == 0) {
+            c = 's';
+            text++;
+        } else if (strncmp(text, "\xe2\x84\xaa", 3) == 0) {
+            c = 'k';
+            text += 2;
+        }
+        if (tolower(c) != tolower((unsigned char)*name))
+            return false;
+    }
+    return *text == *name;
+}
+
 struct value json_member(struct value of, const char *name, bool *twice)
 {
     struct value found = {.n = 0}, key, v;
     char text[JSON_KEY_MAX + 1];
     size_t times = 0;
+    bool exact = false;
 
     for (const char *at = NULL; json_is(of, '{') && json_next(of, &at, &key, &v);)
-        if (json_text(key, text, sizeof(text)) >= 0 && strcmp(text, name) == 0) {
+        if (json_text(key, text, sizeof(text)) >= 0 && folds_to(text, name)) {
+            exact |= strcmp(text, name) == 0;
             found = v;
             times++;
         }
-    *twice |= times > 1;
-    return times == 1 ? found : (struct value){.n = 0};
+    *twice |= times > 1 || (times == 1 && !exact);
+    return times == 1 && exact ? found : (struct value){.n = 0};
 }
 
 /* A character, in UTF-8. How many bytes; 0: there is no room. */

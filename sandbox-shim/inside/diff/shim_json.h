@@ -23,8 +23,8 @@ bool json_is(struct value v, char kind); /* '{' '[' '"', or the first character 
 /* The members of an object, or the elements of an array (whose keys are none), one after the other. *at: NULL to
  * begin with. False: that was all, or it is neither. */
 bool json_next(struct value of, const char **at, struct value *key, struct value *v);
-/* The member of that name, with its escapes opened. None where it is not there, and where it stands twice: then
- * *twice is set (never cleared), for programs differ in which counts. */
+/* The member of that name, with its escapes opened. None where it is not there, and where it stands twice, or
+ * in another case: then *twice is set (never cleared), for programs differ in which counts. */
 struct value json_member(struct value of, const char *name, bool *twice);
 /* A text with its escapes opened, ended by a zero. Its length; -1: it is no text, has a NUL in it, or is longer than
  * fits. */

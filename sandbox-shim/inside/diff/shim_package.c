@@ -16,6 +16,7 @@ enum { BODY_MAX = 64 * 1024 * 1024 };
 struct package {
     const char *url;
     struct publish publish;
+    struct value manifest; /* what the request says of this version */
     struct last last;
     struct git_said list;
     struct unpacked old, new;
@@ -40,8 +41,19 @@ static bool file_write(const char *path, const char *p, size_t n)
     return f && fclose(f) == 0 && good;
 }
 
+/* Of what is borrowed. */
+static const char *kept(struct value v)
+{
+    char *p = malloc(v.n + 1);
+
+    if (!p)
+        over("failed");
+    return memcpy(p, v.p, v.n);
+}
+
 static void request_take(struct package *w)
 {
+    char where[PACKAGE_URL_MAX];
     FILE *f = fopen(PUSH_FILE, "re");
     char *body = malloc(BODY_MAX + 1);
     size_t n = f && body ? fread(body, 1, BODY_MAX + 1, f) : 0;
@@ -53,29 +65,19 @@ static void request_take(struct package *w)
     const char *error = publish_read(body, n, &w->publish);
     if (error)
         over(error);
+    /* Its address is that of the name in it, or what is shown is not what is changed. */
+    if (!package_address(w->url, w->publish.name))
+        over("other-name");
+    if (json_text(w->publish.tarball, where, sizeof(where)) < 0 ||
+        !package_place(w->url, w->publish.name, w->publish.version, where))
+        over("other-place");
+    w->manifest = (struct value){kept(w->publish.manifest), w->publish.manifest.n};
     if (!file_write(PACKAGE_NEW, w->publish.tgz, w->publish.ntgz))
         over("failed");
     w->sent = package_hash(PACKAGE_NEW, w->publish.integrity, w->publish.shasum, &w->sent_kind);
     free(w->publish.tgz);
     free(body); /* and what pointed into it is not read again */
     (void)unlink(PUSH_FILE);
-}
-
-/* Its address is that of the name in it, or what is shown is not what is changed. */
-static bool address_is(const char *url, const char *name)
-{
-    char text[PACKAGE_WORD_MAX + 16];
-    const char *slash = strchr(name, '/');
-    static const char *const slashes[] = {"/", "%2f", "%2F"};
-
-    for (size_t i = 0; i < sizeof(slashes) / sizeof(slashes[0]); i++) {
-        (void)snprintf(text, sizeof(text), "/%.*s%s%s", (int)(slash ? slash - name : (long)strlen(name)), name,
-                       slash ? slashes[i] : "", slash ? slash + 1 : "");
-        size_t n = strlen(text), m = strlen(url);
-        if (m > n && strcmp(url + m - n, text) == 0)
-            return true;
-    }
-    return false;
 }
 
 static void last_fetch(struct package *w)
@@ -141,7 +143,8 @@ static void package_put(const struct package *w)
         word_put("hash", w->old_kind ? w->old_kind : "none");
         out_raw(w->last.already ? ",\"already\":true" : ",\"already\":false");
     }
-    (void)package_facts(old, &w->new, w->publish.name);
+    package_targets(&w->new);
+    (void)package_facts(old, &w->new, w->publish.name, w->manifest);
     if (!files_list(&f, list, n))
         over("failed");
     files_end(&f);
@@ -163,8 +166,6 @@ void package_diff(char **argv)
     if (error)
         over(error);
     request_take(&w);
-    if (!address_is(w.url, w.publish.name))
-        over("other-name");
     last_fetch(&w);
     if ((error = package_unpack(PACKAGE_NEW, PACKAGE_FOLDER, &w.new)) != NULL)
         over_of("new", error);

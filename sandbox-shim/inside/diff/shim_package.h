@@ -38,6 +38,7 @@ struct publish {
     char name[PACKAGE_WORD_MAX + 1], version[PACKAGE_WORD_MAX + 1];
     char tag[PACKAGE_WORD_MAX + 1]; /* that moves to it; empty: none */
     struct value integrity, shasum; /* that the request says it has; borrowed */
+    struct value manifest, tarball; /* what it says of this version, and where it lies; borrowed */
     char *tgz;                      /* malloc */
     size_t ntgz;
 };
@@ -57,6 +58,9 @@ bool version_before(const char *a, const char *b);
 
 /* Where the file of the last version is to be had, into url: at the host of base, and below that package's name.
  * False: it is said to be elsewhere. */
+/* Is that the address of a package of this name, and does a request to publish it say that it will lie below that? */
+bool package_address(const char *url, const char *name);
+bool package_place(const char *base, const char *name, const char *version, const char *tarball);
 bool package_url(const char *base, const char *name, const char *tarball, char url[PACKAGE_URL_MAX]);
 /* NULL, or why not: "denied", "unauthorized", "not-found", "moved", "unreachable", "large", "no-program". */
 const char *package_fetch(const char *url, const char *accept, size_t max, struct git_said *body);
@@ -85,14 +89,40 @@ const char *package_unpack(const char *file, const char *folder, struct unpacked
 void package_drop(struct unpacked *u); /* also after an error */
 /* What is different, package.json first; old NULL: all is new. malloc; NULL: no memory. */
 struct changed *package_changes(const struct unpacked *old, const struct unpacked *new, size_t *n);
-/* What runs where it is installed, or is built there. */
+
+/* --- shim_package_notable.c ---------------------------------------------------------------------------------------
+ */
+
+/* What its package.json says that runs, for what follows. */
+void package_targets(const struct unpacked *u);
+/* What runs where it is installed or used, or is built there. */
 bool package_notable(const struct changed *c);
+
+/* --- shim_package_names.c -----------------------------------------------------------------------------------------
+ */
+
+enum { NAMES_MAX = 2 * PACKAGE_FILES_MAX };
+struct name_of {
+    char *is;
+    bool folder;
+};
+struct names {
+    struct name_of *at;
+    size_t n;
+};
+/* NULL, or why not: "odd", "large", "failed". */
+const char *names_add(struct names *l, const char *name, bool is_folder);
+/* Is each of them another file on every system, and none the folder of another? */
+bool names_differ(const struct names *l);
+void names_free(struct names *l);
 
 /* --- shim_package_facts.c: what package.json says ------------------------------------------------------------------
  */
 
 /* "facts":[...] with scripts, dependencies and programs that are added, changed or removed. False: one of the two is
- * not read here, and nothing was put. old NULL: there is none. name: of the package. */
-bool package_facts(const struct unpacked *old, const struct unpacked *new, const char *name);
+ * not read here, and nothing was put, or no "facts_total". old NULL: there is none. name: of the package. request:
+ * what the request says of this version: where it says otherwise than the file is a fact, too; n == 0: it is not
+ * asked. */
+bool package_facts(const struct unpacked *old, const struct unpacked *new, const char *name, struct value request);
 
 #endif

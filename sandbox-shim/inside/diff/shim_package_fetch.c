@@ -51,32 +51,89 @@ static bool same(const char *a, size_t n, const char *b, size_t m)
     return n == m && strncasecmp(a, b, n) == 0;
 }
 
-/* Whole steps of the path, however the slash of a scope is written there. */
-static bool path_has(const char *path, const char *name)
+/* How often it could be written in an address; text ends in what is behind it. */
+static bool spelled(char text[PACKAGE_WORD_MAX + 16], const char *name, size_t nth)
 {
     static const char *const slashes[] = {"/", "%2f", "%2F"};
     const char *slash = strchr(name, '/');
-    char text[PACKAGE_WORD_MAX + 16];
 
-    for (size_t i = 0; i < sizeof(slashes) / sizeof(slashes[0]); i++) {
-        (void)snprintf(text, sizeof(text), "/%.*s%s%s/", (int)(slash ? slash - name : (long)strlen(name)), name,
-                       slash ? slashes[i] : "", slash ? slash + 1 : "");
-        if (strstr(path, text))
-            return true;
+    if (nth >= (slash ? sizeof(slashes) / sizeof(slashes[0]) : 1))
+        return false;
+    (void)snprintf(text, PACKAGE_WORD_MAX + 16, "/%.*s%s%s", (int)(slash ? slash - name : (long)strlen(name)), name,
+                   slash ? slashes[nth] : "", slash ? slash + 1 : "");
+    return true;
+}
+
+/* Of a name with a scope both are in it; one without has no scope in front of it. */
+bool package_address(const char *url, const char *name)
+{
+    char text[PACKAGE_WORD_MAX + 16];
+    const char *slash = strchr(name, '/');
+
+    if (strpbrk(name, "%?#\\ \t\r\n") || (slash != NULL) != (name[0] == '@') || (slash && strchr(slash + 1, '/')))
+        return false;
+    for (size_t i = 0; spelled(text, name, i); i++) {
+        size_t n = strlen(text), m = strlen(url);
+        if (m <= n || strcmp(url + m - n, text) != 0)
+            continue;
+        size_t part = m - n;
+        while (part > 0 && url[part - 1] != '/')
+            part--;
+        return slash || (url[part] != '@' && strncmp(url + part, "%40", 3) != 0);
     }
     return false;
+}
+
+/* The path of one is that of the package, however its slash is written; behind it in *rest. */
+static bool path_below(const char *base, const char *name, const char *path, const char **rest)
+{
+    char text[PACKAGE_WORD_MAX + 16];
+
+    for (size_t i = 0; spelled(text, name, i); i++) {
+        size_t n = strlen(text), m = strlen(base);
+        if (m < n || strcmp(base + m - n, text) != 0)
+            continue;
+        for (size_t k = 0; spelled(text, name, k); k++) {
+            size_t own = strlen(text);
+            *rest = path + m - n + own;
+            if (strncmp(path, base, m - n) == 0 && strncmp(path + m - n, text, own) == 0 &&
+                strncmp(*rest, "/-/", 3) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool package_place(const char *base, const char *name, const char *version, const char *tarball)
+{
+    char text[2 * PACKAGE_WORD_MAX + 16];
+    const char *slash = strchr(name, '/'), *rest = NULL;
+    struct place is, to;
+
+    /* npm writes http: there even where it goes by https:, which registries put right. */
+    if (!place_of(base, &is) || !place_of(tarball, &to) || !same(is.host, is.nhost, to.host, to.nhost) ||
+        (!same(is.port, is.nport, to.port, to.nport) &&
+         !(same(is.port, is.nport, "443", 3) && to.nscheme == 4 && same(to.port, to.nport, "80", 2))) ||
+        !path_below(is.path, name, to.path, &rest))
+        return false;
+    (void)snprintf(text, sizeof(text), "/-/%s-%s.tgz", name, version);
+    if (strcmp(rest, text) == 0)
+        return true;
+    (void)snprintf(text, sizeof(text), "/-/%s-%s.tgz", slash ? slash + 1 : name, version);
+    return strcmp(rest, text) == 0;
 }
 
 bool package_url(const char *base, const char *name, const char *tarball, char url[PACKAGE_URL_MAX])
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%@/+!$&'()*,;=:";
+    const char *rest = NULL;
     struct place is, to;
 
     if (!place_of(base, &is) || !place_of(tarball, &to) || !same(is.scheme, is.nscheme, to.scheme, to.nscheme) ||
         !same(is.host, is.nhost, to.host, to.nhost) || !same(is.port, is.nport, to.port, to.nport))
         return false;
     if (to.path[strspn(to.path, allowed)] != '\0' || strstr(to.path, "/.") || strcasestr(to.path, "%2e") ||
-        !path_has(to.path, name))
+        !path_below(is.path, name, to.path, &rest) || strcasestr(rest, "%2f") || strcasestr(rest, "%5c"))
         return false;
     int n = snprintf(url, PACKAGE_URL_MAX, "%.*s%s", (int)(is.path - base), base, to.path);
     return n > 0 && n < PACKAGE_URL_MAX;
@@ -188,7 +245,7 @@ static void base64_of(const char *hex, char to[160])
     to[n] = '\0';
 }
 
-/* Of several of the strongest kind one is enough, as npm has it. */
+/* One and no more: of several npm is content with any. */
 static enum hash integrity_fits(const char *file, char *text, const char **named)
 {
     const struct kind *best = NULL;
@@ -201,12 +258,15 @@ static enum hash integrity_fits(const char *file, char *text, const char **named
     if (!best)
         return HASH_NONE;
     *named = best->name;
+    size_t first = strcspn(text, " \t\r\n");
+    if (text[first + strspn(text + first, " \t\r\n")] != '\0')
+        return HASH_WRONG;
     if (!hash_of(file, best, hex))
         return HASH_WRONG;
     base64_of(hex, is);
     for (char *t = text; *t; t += strcspn(t, " \t\r\n"), t += strspn(t, " \t\r\n")) {
         const char *said = t + strlen(best->name) + 1;
-        if (kind_of(t) == best && strcspn(said, " \t\r\n?") == strlen(is) && strncmp(said, is, strlen(is)) == 0)
+        if (kind_of(t) == best && strcspn(said, " \t\r\n") == strlen(is) && strncmp(said, is, strlen(is)) == 0)
             found = HASH_GOOD;
     }
     return found;

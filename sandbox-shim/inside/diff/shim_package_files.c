@@ -22,6 +22,7 @@ struct taking {
     uint64_t bytes;
     int file; /* the member that is written; -1: none is */
     bool in_manifest, ended;
+    struct names names;
 };
 
 static void own_name(const char *folder, size_t nth, char to[NAME])
@@ -72,11 +73,14 @@ static const char *member_take(struct taking *t)
     t->file = -1;
     t->in_manifest = false;
     if (m->type == TAR_FOLDER)
-        return NULL;
+        return name ? names_add(&t->names, name + 1, true) : NULL;
     for (const char *p = m->name; *p; p++)
         deep += *p == '/';
     if (m->type == TAR_OTHER || name == NULL || deep > PACKAGE_DEEP) /* beside its folder: not all unpack it */
         return "odd";
+    const char *why = names_add(&t->names, name + 1, false);
+    if (why)
+        return why;
     if (t->u->n == PACKAGE_FILES_MAX || m->size > PACKAGE_BYTES_MAX - t->bytes)
         return "large";
     struct entry *e = &t->u->entry[t->u->n];
@@ -124,15 +128,30 @@ static const char *bytes_take(struct taking *t, const uint8_t *p, size_t n)
 
 /* --- all of it --------------------------------------------------------------------------------------- */
 
+/* -2: it is not what npm takes for gzip. The program goes by other marks as well: a zip, compress, pack, lzh. */
+static int gzip_open(const char *file)
+{
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    unsigned char mark[3] = "";
+
+    if (fd >= 0 && pread(fd, mark, sizeof(mark), 0) == (ssize_t)sizeof(mark) && memcmp(mark, "\x1f\x8b\x08", 3) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? -1 : -2;
+}
+
 static const char *stream_take(struct taking *t, const char *file)
 {
     static const char *const words[] = {"gzip", "-dc", NULL};
     static uint8_t bytes[STEP];
     const char *error = NULL;
-    int fd = open(file, O_RDONLY | O_CLOEXEC), says = -1;
+    int fd = gzip_open(file), says = -1;
     uint64_t all = 0;
     ssize_t n = 0;
 
+    if (fd == -2)
+        return "damaged";
     pid_t pid = fd < 0 ? -1 : program_open(&says, fd, words);
     if (fd >= 0)
         close(fd);
@@ -198,19 +217,18 @@ const char *package_unpack(const char *file, const char *folder, struct unpacked
     if (!u->entry || (mkdir(folder, 0700) != 0 && access(folder, W_OK) != 0))
         return "failed";
     const char *error = stream_take(&t, file);
+    if (!error && !names_differ(&t.names))
+        error = "twice"; /* the last one counts for some, and not for all */
+    names_free(&t.names);
     if (!error)
         error = objects_make(folder, u);
     for (size_t i = 0; i < u->n; i++) {
         own_name(folder, i, own);
         (void)unlink(own);
     }
-    if (error)
-        return error;
-    qsort(u->entry, u->n, sizeof(*u->entry), by_name);
-    for (size_t i = 1; i < u->n; i++)
-        if (strcmp(u->entry[i - 1].name, u->entry[i].name) == 0)
-            return "twice"; /* the last one counts for some, and not for all */
-    return NULL;
+    if (!error)
+        qsort(u->entry, u->n, sizeof(*u->entry), by_name);
+    return error;
 }
 
 void package_drop(struct unpacked *u)
@@ -223,24 +241,6 @@ void package_drop(struct unpacked *u)
 }
 
 /* --- what is different ---------------------------------------------------------------------------------- */
-
-bool package_notable(const struct changed *c)
-{
-    static const char *const is[] = {"package.json", "binding.gyp", "npm-shrinkwrap.json"};
-    static const char *const ends[] = {".js",    ".cjs", ".mjs", ".node", ".wasm", ".so", ".dll",
-                                       ".dylib", ".exe", ".sh",  ".cmd",  ".bat",  ".ps1"};
-    size_t n = strlen(c->path);
-
-    for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++)
-        if (strcmp(c->path, is[i]) == 0)
-            return true;
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        size_t m = strlen(ends[i]);
-        if (n > m && strcasecmp(c->path + n - m, ends[i]) == 0)
-            return true;
-    }
-    return false;
-}
 
 static void side(struct changed *c, int which, const struct entry *e)
 {

@@ -3,6 +3,7 @@
 #include "sandbox-shim/inside/diff/shim_package.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,22 +52,33 @@ static long base64(char *p, size_t n)
     return (long)to;
 }
 
-static bool ends_with(const char *s, const char *end)
+/* What it holds: JSON, as text. */
+static bool is_signature(struct value v, bool *twice)
 {
-    size_t n = strlen(s), m = strlen(end);
+    struct value data = json_member(v, "data", twice);
+    char *text = json_is(data, '"') ? malloc(data.n) : NULL;
+    long n = text ? json_text(data, text, data.n) : -1;
+    bool good = n > 0 && json_is(json_whole(text, (size_t)n), '{');
 
-    return n > m && strcmp(s + n - m, end) == 0;
+    free(text);
+    return good;
 }
 
-/* The package itself; beside it there may be a signature, and nothing else. */
+/* The package itself, under its name; beside it there may be a signature, and nothing else. */
 static const char *attachment_take(struct value list, struct publish *p, bool *twice)
 {
     struct value key, v, data = {.n = 0};
-    char name[2 * PACKAGE_WORD_MAX];
+    char name[2 * PACKAGE_WORD_MAX + 16], full[2 * PACKAGE_WORD_MAX + 16], bare[2 * PACKAGE_WORD_MAX + 16];
+    const char *slash = strchr(p->name, '/');
+    size_t signatures = 0;
 
     for (const char *at = NULL; json_next(list, &at, &key, &v);) {
-        bool text = json_text(key, name, sizeof(name)) > 0, package = text && ends_with(name, ".tgz");
-        if (!package && !(text && ends_with(name, ".sigstore")))
+        bool text = json_text(key, name, sizeof(name)) > 0;
+        (void)snprintf(full, sizeof(full), "%s-%s.tgz", p->name, p->version);
+        (void)snprintf(bare, sizeof(bare), "%s-%s.tgz", slash ? slash + 1 : p->name, p->version);
+        bool package = text && (strcmp(name, full) == 0 || strcmp(name, bare) == 0);
+        (void)snprintf(full, sizeof(full), "%s-%s.sigstore", p->name, p->version);
+        if (!package && (!text || strcmp(name, full) != 0 || signatures++ > 0 || !is_signature(v, twice)))
             return "bad-request";
         if (package && data.n > 0)
             return "bad-request";
@@ -79,6 +91,16 @@ static const char *attachment_take(struct value list, struct publish *p, bool *t
     n = n > 0 ? base64(p->tgz, (size_t)n) : -1;
     p->ntgz = n > 0 ? (size_t)n : 0;
     return n <= 0 ? "bad-request" : p->ntgz > PACKAGE_TGZ_MAX ? "new-large" : NULL;
+}
+
+/* That it goes by what it says: name, and version. */
+static bool manifest_take(struct value v, struct publish *p, bool *twice)
+{
+    char said[PACKAGE_WORD_MAX + 1];
+
+    p->manifest = v;
+    return word(json_member(v, "version", twice), said) && strcmp(said, p->version) == 0 &&
+           word(json_member(v, "name", twice), said) && strcmp(said, p->name) == 0;
 }
 
 const char *publish_read(const char *body, size_t n, struct publish *p)
@@ -95,10 +117,11 @@ const char *publish_read(const char *body, size_t n, struct publish *p)
         return "no-package";
     if (!word(json_member(all, "name", &twice), p->name) ||
         !only_one(json_member(all, "versions", &twice), &key, &v) || !word(key, p->version) ||
-        !word(json_member(v, "version", &twice), said) || strcmp(said, p->version) != 0)
+        !manifest_take(v, p, &twice))
         return "bad-request";
     struct value dist = json_member(v, "dist", &twice);
     p->integrity = json_member(dist, "integrity", &twice);
+    p->tarball = json_member(dist, "tarball", &twice);
     p->shasum = json_member(dist, "shasum", &twice);
     if (json_next(tags, &(const char *){NULL}, &key, &v) &&
         (!only_one(tags, &key, &tag) || !word(key, p->tag) || !word(tag, said) || strcmp(said, p->version) != 0))

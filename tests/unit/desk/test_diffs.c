@@ -175,6 +175,10 @@ static void what_is_taken_for_a_result_of_a_package(void **state)
         {PUBLISHED(GOOD, SAME, "1"), 1, false},                                   /* no facts */
         {PUBLISHED(GOOD ",\"facts\":[],\"facts_total\":1", SAME, "1"), 1, false}, /* not all of them */
         {PUBLISHED("\"sent\":\"wrong\",\"facts\":[],\"facts_total\":0", SAME, "1"), 1, false},
+        {PUBLISHED("\"sent\":\"none\",\"facts\":[],\"facts_total\":0", SAME, "1"), 1, false},
+        {PUBLISHED(GOOD ",\"facts\":[{\"in\":\"request\",\"name\":\"bin: x\",\"how\":\"A\"}],\"facts_total\":1", SAME,
+                   "1"),
+         1, false}, /* and the package does not */
         {PUBLISHED(FACTS, SAME, "2"), 1, false},
         {PUBLISHED(FACTS, FILE_OF("\"kind\":\"large\""), "1"), 1, false},
         {PUBLISHED(FACTS, FILE_OF("\"kind\":\"binary\",\"runs\":true"), "1"), 1, false},
@@ -206,13 +210,15 @@ static void what_is_taken_for_a_result_of_a_package(void **state)
 /* Each error that the sandbox may say has words of its own here: a new one without them reads as another. */
 static void every_error_has_its_words(void **state)
 {
-    static const char *const errors[] = {
-        "denied",     "unauthorized",     "not-found",  "moved",       "unreachable",       "old-gone",
-        "incomplete", "cut-history",      "no-git",     "no-program",  "bad-request",       "no-package",
-        "other-name", "bad-list",         "elsewhere",  "integrity",   "list-denied",       "list-unauthorized",
-        "list-moved", "list-unreachable", "list-large", "file-denied", "file-unauthorized", "file-not-found",
-        "file-moved", "file-unreachable", "file-large", "old-damaged", "old-large",         "old-odd",
-        "old-twice",  "new-damaged",      "new-large",  "new-odd",     "new-twice"};
+    static const char *const errors[] = {"denied",           "unauthorized", "not-found",         "moved",
+                                         "unreachable",      "old-gone",     "incomplete",        "cut-history",
+                                         "no-git",           "no-program",   "bad-request",       "no-package",
+                                         "other-name",       "other-place",  "bad-list",          "elsewhere",
+                                         "integrity",        "list-denied",  "list-unauthorized", "list-moved",
+                                         "list-unreachable", "list-large",   "file-denied",       "file-unauthorized",
+                                         "file-not-found",   "file-moved",   "file-unreachable",  "file-large",
+                                         "old-damaged",      "old-large",    "old-odd",           "old-twice",
+                                         "new-damaged",      "new-large",    "new-odd",           "new-twice"};
     const char *why, *fallback;
     bool again;
     char json[96];

@@ -1,0 +1,324 @@
+/* Packages that npm, a registry or a file system takes for something else than what is shown. Attack G14. */
+#include "tests/kit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sandbox-shim/inside/diff/shim_package.h"
+#include "sandbox-shim/inside/shim_tar.h"
+
+static char folder[64], inside[80];
+
+static const char *file_of(const char *bytes, size_t n)
+{
+    static char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/file", folder);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static uint8_t stream[64 * 1024];
+static size_t nstream;
+
+static void add(enum tar_type type, const char *name, unsigned mode, const char *content)
+{
+    static uint8_t head[TAR_HEAD_MAX];
+    struct tar_member m = {.type = type, .mode = mode, .size = type == TAR_FILE ? strlen(content) : 0};
+
+    (void)snprintf(m.name, sizeof(m.name), "%s", name);
+    (void)snprintf(m.target, sizeof(m.target), "%s", type == TAR_FILE ? "" : content);
+    size_t n = tar_head(head, &m);
+    memcpy(stream + nstream, head, n);
+    nstream += n;
+    memcpy(stream + nstream, content, m.size);
+    nstream += m.size + tar_pad(m.size);
+}
+
+static void begin(void)
+{
+    memset(stream, 0, sizeof(stream));
+    nstream = 0;
+}
+
+static const char *unpacked(struct unpacked *u, size_t end)
+{
+    char path[160], command[1000];
+
+    (void)snprintf(path, sizeof(path), "%s", file_of((const char *)stream, nstream + end));
+    (void)snprintf(command, sizeof(command), "gzip -nc %s > %s.gz", path, path);
+    assert_int_equal(system(command), 0);
+    (void)strcat(path, ".gz");
+    const char *error = package_unpack(path, inside, u);
+    package_drop(u);
+    return error;
+}
+
+static int folder_make(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "/tmp/package-diff-XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    (void)snprintf(inside, sizeof(inside), "%s/inside", folder);
+    git_begin("https");
+    return 0;
+}
+
+static int folder_remove(void **state)
+{
+    char command[128];
+
+    (void)state;
+    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+static struct value of(const char *text)
+{
+    return json_whole(text, strlen(text));
+}
+
+/* "failed": all of it was taken, and there is no repository here to put it into. */
+static void what_is_one_file_on_some_system_is_refused(void **state)
+{
+    static const struct {
+        const char *one, *other, *error;
+        enum tar_type type;
+    } rows[] = {
+        {"package/a", "package/A", "twice", TAR_FILE},
+        {"package/a", "package/a", "twice", TAR_FILE},
+        {"package/a", "other/a", "twice", TAR_FILE},
+        {"package/a", "package/a.", "twice", TAR_FILE},
+        {"package/D/a", "package/d. /A ", "twice", TAR_FILE},
+        {"package/a", "package/A/b", "twice", TAR_FILE},
+        {"package/a/b", "package/a", "twice", TAR_FILE},
+        {"package/a", "package/a", "twice", TAR_FOLDER},
+        {"package/package.json", "package/PACKAG~1.JSO", "odd", TAR_FILE},
+        {"package/a", "package/a:b", "odd", TAR_FILE},
+        {"package/a", "package/\xe2\x84\xaa", "odd", TAR_FILE},
+        {"package/a", "package/.a", "failed", TAR_FILE},
+        {"package/a/b", "package/a", "failed", TAR_FOLDER},
+        {"package/a-b", "package/a/b", "failed", TAR_FILE},
+        {"package/\xc3\xa9", "package/\xc3\xa8", "failed", TAR_FILE},
+    };
+    struct unpacked u;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        begin();
+        add(TAR_FILE, rows[i].one, 0644, "x");
+        add(rows[i].type, rows[i].other, 0644, rows[i].type == TAR_FILE ? "x" : "");
+        const char *error = unpacked(&u, 1024);
+        if (error != rows[i].error && (!error || !rows[i].error || strcmp(error, rows[i].error) != 0))
+            fail_msg("row %zu: %s", i, error ? error : "taken");
+    }
+}
+
+static void nothing_but_gzip_is_unpacked(void **state)
+{
+    (void)state;
+    struct unpacked u;
+
+    begin();
+    add(TAR_FILE, "package/a", 0644, "x");
+    char path[160], command[1000];
+    (void)snprintf(path, sizeof(path), "%s", file_of((const char *)stream, nstream + 1024));
+    (void)snprintf(command, sizeof(command),
+                   "python3 -c \"import "
+                   "zipfile,sys;z=zipfile.ZipFile(sys.argv[1]+'.zip','w',8);z.write(sys.argv[1],'a');z.close()\" %s "
+                   "&& gzip -dc < %s.zip | cmp - %s",
+                   path, path, path);
+    assert_int_equal(system(command), 0); /* the program takes it */
+    (void)strcat(path, ".zip");
+    assert_string_equal(package_unpack(path, inside, &u), "damaged");
+    package_drop(&u);
+}
+
+static void what_package_json_names_is_looked_at(void **state)
+{
+    static const struct {
+        const char *manifest, *path;
+        bool is;
+    } rows[] = {
+        {"{}", "data.bin", false},
+        {"{}", "node_modules/x/package.json", true},
+        {"{}", "x.gyp", true},
+        {"{\"bin\":\"./data.bin\"}", "data.bin", true},
+        {"{\"bin\":{\"x\":\"run\"}}", "run", true},
+        {"{\"main\":\"lib\"}", "lib/index", true},
+        {"{\"main\":\"lib\"}", "docs/a", false},
+        {"{\"exports\":{\".\":[{\"node\":\"./a.bin\"}]}}", "a.bin", true},
+        {"{\"exports\":{\"./*\":\"./data/*\"}}", "data/x", true},
+        {"{\"scripts\":{\"install\":\"node -e \\\"require('./data.bin')\\\"\"}}", "data.bin", true},
+        {"{\"scripts\":{\"postinstall\":\"cd d && node data\"}}", "d/data.bin", true},
+        {"{\"scripts\":{\"test\":\"node data.bin\"}}", "data.bin", false},
+        {"{\"scripts\":{\"install\":\"npm run b\",\"b\":\"node data.bin\"}}", "data.bin", true},
+        {"{\"scripts\":{\"install\":\"sh d/*\"}}", "other", true},
+        {"[]", "other", true},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct unpacked u = {.manifest = (char *)(uintptr_t)rows[i].manifest, .nmanifest = strlen(rows[i].manifest)};
+        package_targets(&u);
+        if (package_notable(&(struct changed){.path = rows[i].path}) != rows[i].is)
+            fail_msg("row %zu: %s", i, rows[i].path);
+    }
+}
+
+static void a_request_that_says_otherwise_is_a_fact(void **state)
+{
+    static const struct {
+        const char *file, *request, *fact; /* NULL: none */
+        bool good;
+    } rows[] = {
+        {"{\"name\":\"p\"}", "{\"name\":\"p\"}", NULL, true},
+        {"{\"name\":\"p\"}", "{\"name\":\"q\"}", "name: ", true},
+        {"{}", "{\"version\":\"1\"}", "version: ", true},
+        {"{}", "{\"dependencies\":{\"evil\":\"1\"}}", "dependencies: evil", true},
+        {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"\\u0031\"}}", NULL, true},
+        {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"2\"}}", "dependencies: a", true},
+        {"{\"dependencies\":{\"a\":\"1\"}}", "{}", "dependencies: a", true},
+        {"{\"optionalDependencies\":{\"a\":\"1\"}}",
+         "{\"dependencies\":{\"a\":\"1\"},\"optionalDependencies\":{\"a\":\"1\"}}", NULL, true},
+        {"{}", "{\"optionalDependencies\":{\"a\":\"1\"}}", "optionalDependencies: a", true},
+        {"{}", "{\"peerDependencies\":{\"a\":\"1\"}}", "peerDependencies: a", true},
+        {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"c.js\"}}", NULL, true},
+        {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"d.js\"}}", "bin: p", true},
+        {"{}", "{\"scripts\":{\"install\":\"evil\"}}", "scripts: install", true},
+        {"{}", "{\"scripts\":{\"install\":\"node-gyp rebuild\"}}", NULL, true},
+        {"{\"bundledDependencies\":[\"a\"]}", "{\"bundleDependencies\":[\"a\"]}", NULL, true},
+        {"{}", "{\"bundleDependencies\":[\"a\"]}", "bundleDependencies: a", true},
+        {"{}", "{\"bundleDependencies\":\"a\"}", NULL, false},
+        {"{}", "{\"Dependencies\":{\"a\":\"1\"}}", NULL, false},
+        {"{\"scripts\":\"x\"}", "{}", NULL, false},
+        {"{\"bundleDependencies\":\"x\"}", "{}", NULL, false},
+        {"{\"dependencies\":[\"x\"]}", "{}", NULL, false},
+        {"{\"dependencies\":null}", "{}", NULL, false},
+    };
+    char path[160], out[4096];
+
+    (void)snprintf(path, sizeof(path), "%s/out", folder);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct unpacked u = {.manifest = (char *)(uintptr_t)rows[i].file, .nmanifest = strlen(rows[i].file)};
+        out_begin(path);
+        bool good = package_facts(&u, &u, "p", of(rows[i].request));
+        assert_int_equal(out_end(), 0);
+        FILE *f = fopen(path, "re");
+        assert_non_null(f);
+        out[fread(out, 1, sizeof(out) - 1, f)] = '\0';
+        (void)fclose(f);
+        bool said = strstr(out, "\"request\"") != NULL;
+        if (good != rows[i].good || said != (rows[i].fact != NULL) || (said && !strstr(out, rows[i].fact)))
+            fail_msg("row %zu: %s", i, out);
+    }
+}
+
+static void a_flag_is_a_fact(void **state)
+{
+    static const char was[] = "{\"gypfile\":false}", is[] = "{\"bundleDependencies\":true}";
+    struct unpacked old = {.manifest = (char *)(uintptr_t)was, .nmanifest = strlen(was)};
+    struct unpacked new = {.manifest = (char *)(uintptr_t)is, .nmanifest = strlen(is)};
+    char path[160], out[4096];
+
+    (void)snprintf(path, sizeof(path), "%s/out", folder);
+    out_begin(path);
+    assert_true(package_facts(&old, &new, "p", (struct value){.n = 0}));
+    assert_int_equal(out_end(), 0);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    out[fread(out, 1, sizeof(out) - 1, f)] = '\0';
+    (void)fclose(f);
+    assert_non_null(strstr(out, "{\"in\":\"gypfile\",\"name\":\"gypfile\",\"how\":\"D\""));
+    assert_non_null(strstr(out, "\"all of its dependencies\",\"how\":\"A\""));
+}
+
+static void a_member_in_another_case_stands_twice(void **state)
+{
+    static const char *const more[] = {"Data", "DATA", "d\\u0061Ta"}, *const kelvin = "{\"\xe2\x84\xaa\xc5\xbf\":1}";
+    char text[64];
+    bool twice;
+
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+        (void)snprintf(text, sizeof(text), "{\"data\":1,\"%s\":2}", more[i]);
+        twice = false;
+        assert_int_equal(json_member(of(text), "data", &twice).n, 0);
+        assert_true(twice);
+    }
+    twice = false;
+    assert_int_equal(json_member(of("{\"Data\":2}"), "data", &twice).n, 0);
+    assert_true(twice);
+    twice = false;
+    assert_int_equal(json_member(of(kelvin), "ks", &twice).n, 0);
+    assert_true(twice);
+}
+
+static void a_package_goes_where_it_says(void **state)
+{
+    (void)state;
+    assert_true(package_address("https://r.test:443/p", "p"));
+    assert_true(package_address("https://r.test:443/in/@s%2fp", "@s/p"));
+    assert_false(package_address("https://r.test:443/@acme/thing", "thing"));
+    assert_false(package_address("https://r.test:443/%40acme/thing", "thing"));
+    assert_false(package_address("https://r.test:443/x/thing", "x/thing"));
+    assert_false(package_address("https://r.test:443/p%2fq", "p%2fq"));
+    assert_false(package_address("https://r.test:443/other", "p"));
+    assert_true(package_place("https://r.test:443/p", "p", "1", "http://r.test/p/-/p-1.tgz"));
+    assert_true(package_place("https://r.test:443/@s%2fp", "@s/p", "1", "http://r.test/@s/p/-/@s/p-1.tgz"));
+    assert_true(package_place("https://r.test:443/@s%2fp", "@s/p", "1", "https://r.test:443/@s/p/-/p-1.tgz"));
+    assert_false(package_place("https://r.test:443/p", "p", "1", "https://evil.test/p/-/p-1.tgz"));
+    assert_false(package_place("https://r.test:443/p", "p", "1", "https://r.test:444/p/-/p-1.tgz"));
+    assert_false(package_place("https://r.test:443/p", "p", "1", "https://r.test/q/-/p-1.tgz"));
+    assert_false(package_place("https://r.test:443/p", "p", "2", "https://r.test/p/-/p-1.tgz"));
+    assert_false(package_place("https://r.test:443/p", "p", "1", "https://r.test/p/-/p-1.tgz?x"));
+}
+
+#define REQUEST(list)                                                                                                \
+    "{\"name\":\"p\",\"versions\":{\"1.0.0\":{\"name\":\"p\",\"version\":\"1.0.0\"}},\"_attachments\":{" list "}}"
+#define TGZ "\"p-1.0.0.tgz\":{\"data\":\"aGVsbG8=\"}"
+
+static void nothing_goes_along_with_a_package(void **state)
+{
+    static const struct {
+        const char *body;
+        bool good;
+    } rows[] = {
+        {REQUEST(TGZ), true},
+        {REQUEST(TGZ ",\"p-1.0.0.sigstore\":{\"data\":\"{}\"}"), true},
+        {REQUEST(TGZ ",\"p-1.0.0.sigstore\":{\"data\":\"PK\"}"), false},
+        {REQUEST(TGZ ",\"q-1.0.0.sigstore\":{\"data\":\"{}\"}"), false},
+        {REQUEST("\"p-1.0.1.tgz\":{\"data\":\"aGVsbG8=\"}"), false},
+        {REQUEST(TGZ ",\"P-1.0.0.TGZ\":{\"data\":\"aGVsbG8=\"}"), false},
+        {REQUEST("\"p-1.0.0.tgz\":{\"data\":\"aGVsbG8=\",\"Data\":\"aGVsbG8=\"}"), false},
+        {"{\"name\":\"p\",\"versions\":{\"1.0.0\":{\"name\":\"q\",\"version\":\"1.0.0\"}},\"_attachments\":{" TGZ
+         "}}",
+         false},
+    };
+    struct publish p;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *error = publish_read(rows[i].body, strlen(rows[i].body), &p);
+        if ((error == NULL) != rows[i].good)
+            fail_msg("row %zu: %s", i, error ? error : "taken");
+        free(p.tgz);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_one_file_on_some_system_is_refused),
+        cmocka_unit_test(nothing_but_gzip_is_unpacked),
+        cmocka_unit_test(what_package_json_names_is_looked_at),
+        cmocka_unit_test(a_request_that_says_otherwise_is_a_fact),
+        cmocka_unit_test(a_flag_is_a_fact),
+        cmocka_unit_test(a_member_in_another_case_stands_twice),
+        cmocka_unit_test(a_package_goes_where_it_says),
+        cmocka_unit_test(nothing_goes_along_with_a_package),
+    };
+
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
