@@ -9,9 +9,10 @@
 #include "sandbox-shim/inside/diff/shim_diff.h"
 #include "sandbox-shim/inside/diff/shim_json.h"
 
-#define PACKAGE_OLD    "/workspace/old.tgz"
-#define PACKAGE_NEW    "/workspace/new.tgz"
-#define PACKAGE_FOLDER "/workspace/unpacked"
+#define PACKAGE_OLD     "/workspace/old.tgz"
+#define PACKAGE_NEW     "/workspace/new.tgz"
+#define PACKAGE_HEADERS "/workspace/headers"
+#define PACKAGE_FOLDER  "/workspace/unpacked"
 
 enum {
     PACKAGE_TGZ_MAX = 48 * 1024 * 1024,
@@ -62,7 +63,11 @@ bool version_before(const char *a, const char *b);
 bool package_address(const char *url, const char *name);
 bool package_place(const char *base, const char *name, const char *version, const char *tarball);
 bool package_url(const char *base, const char *name, const char *tarball, char url[PACKAGE_URL_MAX]);
-/* NULL, or why not: "denied", "unauthorized", "not-found", "moved", "unreachable", "large", "no-program". */
+/* What an answer means whose headers are these (a text): "denied" is the gateway's, "forbidden" the registry's own.
+ */
+const char *package_answer(int code, const char *headers);
+/* NULL, or why not: "denied", "forbidden", "unauthorized", "not-found", "moved", "unreachable", "large",
+ * "no-program". */
 const char *package_fetch(const char *url, const char *accept, size_t max, struct git_said *body);
 
 enum hash { HASH_NONE = 0, HASH_GOOD, HASH_WRONG };

@@ -9,7 +9,11 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { SAYS = 8, INTEGRITY_MAX = 2048 }; /* SAYS: "\nCCC SSS" at the end: of the way, and of the answer */
+enum {
+    SAYS = 8,
+    INTEGRITY_MAX = 2048,
+    HEADERS_MAX = 64 * 1024
+}; /* SAYS: "\nCCC SSS" at the end: of the way, and of the answer */
 
 /* --- where ------------------------------------------------------------------------------------------ */
 
@@ -141,18 +145,37 @@ bool package_url(const char *base, const char *name, const char *tarball, char u
 
 /* --- what is there ----------------------------------------------------------------------------------- */
 
-static const char *answer_means(int code)
+const char *package_answer(int code, const char *headers)
 {
-    return code == 200                 ? NULL
-           : code == 401               ? "unauthorized"
-           : code == 403               ? "denied"
-           : code == 404               ? "not-found"
-           : code >= 300 && code < 400 ? "moved"
-                                       : "unreachable";
+    bool ours = strcasestr(headers, "\ncountersign-decision:") != NULL; /* and not the registry's */
+
+    return code == 200                  ? NULL
+           : code == 401 && !ours       ? "unauthorized"
+           : code == 403 && !ours       ? "forbidden"
+           : code == 401 || code == 403 ? "denied"
+           : code == 404                ? "not-found"
+           : code >= 300 && code < 400  ? "moved"
+                                        : "unreachable";
+}
+
+/* What curl wrote of the headers, as text. */
+static void headers_read(char *to, size_t room)
+{
+    FILE *f = fopen(PACKAGE_HEADERS, "re");
+    size_t n = f ? fread(to, 1, room - 1, f) : 0;
+
+    to[n] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (to[i] == '\0')
+            to[i] = ' ';
+    if (f)
+        (void)fclose(f);
+    (void)unlink(PACKAGE_HEADERS);
 }
 
 const char *package_fetch(const char *url, const char *accept, size_t max, struct git_said *body)
 {
+    static char headers[HEADERS_MAX + 1];
     char seconds[16];
     (void)snprintf(seconds, sizeof(seconds), "%d", PACKAGE_WAIT_S);
     const char *const words[] = {"curl",
@@ -168,6 +191,8 @@ const char *package_fetch(const char *url, const char *accept, size_t max, struc
                                  seconds,
                                  "--header",
                                  accept,
+                                 "--dump-header",
+                                 PACKAGE_HEADERS,
                                  "--write-out",
                                  "\n%{http_connect} %{http_code}",
                                  "--url",
@@ -175,6 +200,7 @@ const char *package_fetch(const char *url, const char *accept, size_t max, struc
                                  NULL};
     int way = 0, code = 0, status = program_say(body, max + SAYS, -1, words);
 
+    headers_read(headers, sizeof(headers));
     if (status == 127)
         return "no-program";
     if (body->cut)
@@ -183,7 +209,7 @@ const char *package_fetch(const char *url, const char *accept, size_t max, struc
         return "unreachable";
     body->n -= SAYS;
     body->p[body->n] = '\0';
-    return status == 0 ? answer_means(code) : way == 403 ? "denied" : "unreachable";
+    return status == 0 ? package_answer(code, headers) : way == 403 ? "denied" : "unreachable";
 }
 
 /* --- is it that ---------------------------------------------------------------------------------------- */

@@ -210,15 +210,19 @@ static void what_is_taken_for_a_result_of_a_package(void **state)
 /* Each error that the sandbox may say has words of its own here: a new one without them reads as another. */
 static void every_error_has_its_words(void **state)
 {
-    static const char *const errors[] = {"denied",           "unauthorized", "not-found",         "moved",
-                                         "unreachable",      "old-gone",     "incomplete",        "cut-history",
-                                         "no-git",           "no-program",   "bad-request",       "no-package",
-                                         "other-name",       "other-place",  "bad-list",          "elsewhere",
-                                         "integrity",        "list-denied",  "list-unauthorized", "list-moved",
-                                         "list-unreachable", "list-large",   "file-denied",       "file-unauthorized",
-                                         "file-not-found",   "file-moved",   "file-unreachable",  "file-large",
-                                         "old-damaged",      "old-large",    "old-odd",           "old-twice",
-                                         "new-damaged",      "new-large",    "new-odd",           "new-twice"};
+    static const char *const errors[] = {"denied",         "unauthorized",      "not-found",
+                                         "moved",          "unreachable",       "old-gone",
+                                         "incomplete",     "cut-history",       "no-git",
+                                         "no-program",     "bad-request",       "no-package",
+                                         "other-name",     "other-place",       "list-forbidden",
+                                         "file-forbidden", "bad-list",          "elsewhere",
+                                         "integrity",      "list-denied",       "list-unauthorized",
+                                         "list-moved",     "list-unreachable",  "list-large",
+                                         "file-denied",    "file-unauthorized", "file-not-found",
+                                         "file-moved",     "file-unreachable",  "file-large",
+                                         "old-damaged",    "old-large",         "old-odd",
+                                         "old-twice",      "new-damaged",       "new-large",
+                                         "new-odd",        "new-twice"};
     const char *why, *fallback;
     bool again;
     char json[96];

@@ -276,6 +276,18 @@ static void a_package_goes_where_it_says(void **state)
     assert_false(package_place("https://r.test:443/p", "p", "1", "https://r.test/p/-/p-1.tgz?x"));
 }
 
+static void who_refused_is_told(void **state)
+{
+    static const char *const ours = "HTTP/1.1 403 Forbidden\r\nCountersign-Decision: refused\r\n\r\n";
+
+    (void)state;
+    assert_null(package_answer(200, ""));
+    assert_string_equal(package_answer(403, ours), "denied");
+    assert_string_equal(package_answer(401, ours), "denied");
+    assert_string_equal(package_answer(403, "HTTP/1.1 403 Forbidden\r\n\r\n"), "forbidden");
+    assert_string_equal(package_answer(401, "HTTP/1.1 401 x\r\n\r\n"), "unauthorized");
+}
+
 #define REQUEST(list)                                                                                                \
     "{\"name\":\"p\",\"versions\":{\"1.0.0\":{\"name\":\"p\",\"version\":\"1.0.0\"}},\"_attachments\":{" list "}}"
 #define TGZ "\"p-1.0.0.tgz\":{\"data\":\"aGVsbG8=\"}"
@@ -317,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_flag_is_a_fact),
         cmocka_unit_test(a_member_in_another_case_stands_twice),
         cmocka_unit_test(a_package_goes_where_it_says),
+        cmocka_unit_test(who_refused_is_told),
         cmocka_unit_test(nothing_goes_along_with_a_package),
     };
 
