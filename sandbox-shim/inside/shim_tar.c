@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sandbox-shim/inside/shim_tar_strict.h"
+#include "sandbox-shim/inside/diff/shim_tar_strict.h"
 
 /* Where the fields of a header are. */
 enum {

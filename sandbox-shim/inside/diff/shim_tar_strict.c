@@ -1,4 +1,4 @@
-#include "sandbox-shim/inside/shim_tar_strict.h"
+#include "sandbox-shim/inside/diff/shim_tar_strict.h"
 
 #include <stdbool.h>
 #include <stdio.h>
