@@ -9,7 +9,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / part) for part in ("e2e", "e2e/lab", "e2e/approvals")]
+sys.path[:0] = [str(HERE.parent / part) for part in ("e2e", "e2e/lab", "e2e/approvals", "e2e/warden")]
 from harness import main, test  # noqa: E402
 import publishes  # noqa: E402
 from pushes import all_kinds, commit, first_of_kinds, over, push, setup  # noqa: E402

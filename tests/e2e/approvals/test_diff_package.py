@@ -3,9 +3,9 @@
 from room import forms, words
 from gateway import Page
 from harness import main, test
-from publishes import NAME, first, publish, put, second, setup
 from pushes import by_path, over
 from boxes import nothing_is_left  # after pushes, which says where it is
+from publishes import NAME, first, publish, put, second, setup
 
 
 def seen(page, ticket):
