@@ -124,6 +124,7 @@ struct row {
 struct waiting {
     struct row row[PAGE_WAITING];
     size_t n;
+    struct desk_waits all; /* that are not shown, too */
 };
 
 /* A burst is one row: what differs in it stands on the page behind it, where it is decided. */
@@ -172,24 +173,25 @@ static void one_or_group(struct exchange *x, struct waiting *all, size_t i)
 }
 
 /* All of a sandbox that wait; shown: of them, which may be all. */
-static uint64_t of_sandbox(struct exchange *x, struct span name, size_t shown)
+static uint64_t of_sandbox(const struct desk_waits *w, struct span name, size_t shown)
 {
-    uint64_t n;
-    struct err e;
-
-    if (shown < PAGE_OF_EACH || desk_store_pending_of(x->desk->store, name, &x->arena, &n, &e) != 0 || n < shown)
-        return shown;
-    return n;
+    for (size_t i = 0; i < w->n; i++)
+        if (span_eq(w->box[i].sandbox, name))
+            return w->box[i].waiting > shown ? w->box[i].waiting : shown;
+    return shown;
 }
 
 static void flood(struct exchange *x, uint64_t n, size_t shown)
 {
-    if (n > shown)
+    if (n > PAGE_OF_EACH)
         (void)dynbuf_addf(
             &x->out,
             "<p class=\"note\"><b>A flood.</b> The first %zu of %llu stand here; what is odd is easily "
             "missed in so many. <a href=\"/freeze\">Freezing writes</a> stops them while you look.</p>\n",
             shown, (unsigned long long)n);
+    else if (n > shown)
+        (void)dynbuf_addf(&x->out, "<p class=\"hint\">The first %zu of %llu stand here.</p>\n", shown,
+                          (unsigned long long)n);
 }
 
 /* Rows stand under the sandbox that asks. */
@@ -206,7 +208,7 @@ static void by_sandbox(struct exchange *x, struct waiting *all)
         show_encoded(out, name);
         PUT(x, "\">");
         show_cut(out, name, 80);
-        uint64_t n = of_sandbox(x, name, end - i);
+        uint64_t n = of_sandbox(&all->all, name, end - i);
         (void)dynbuf_addf(out, "</a> <small>%llu waiting</small></h2>\n", (unsigned long long)n);
         flood(x, n, end - i);
         PUT(x, "<ul class=\"cards\">\n");
@@ -225,14 +227,28 @@ static int waiting_row(void *ctx, const struct ticket *t)
     return 0;
 }
 
-static bool same_kind(const struct ticket *a, const struct ticket *b)
-{
-    return span_eq(a->effect, b->effect) && span_eq(a->op, b->op) && span_eq(a->host, b->host);
-}
-
 static int order(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct ticket *x = &((const struct row *)a)->t, *y = &((const struct row *)b)->t;
+    int c = span_cmp(x->sandbox, y->sandbox);
+
+    if (c == 0)
+        c = span_cmp(x->effect, y->effect);
+    if (c == 0)
+        c = span_cmp(x->op, y->op);
+    return c ? c : span_cmp(x->host, y->host);
+}
+
+static int by_kind_and_time(const void *a, const void *b)
+{
+    int c = by_kind(a, b);
+
+    return c ? c : order(((const struct row *)a)->t.expires_ms, ((const struct row *)b)->t.expires_ms);
 }
 
 /* What expires first comes first, with all of its sandbox, and there of its kind. */
@@ -245,22 +261,21 @@ static int by_urgency(const void *a, const void *b)
         c = span_cmp(x->t.sandbox, y->t.sandbox);
     if (c == 0)
         c = order(x->kind_ms, y->kind_ms);
-    return c ? c : order(x->t.expires_ms, y->t.expires_ms);
+    return c ? c : by_kind_and_time(a, b);
 }
 
 static void sort(struct waiting *all)
 {
-    for (size_t i = 0; i < all->n; i++) {
-        struct row *r = &all->row[i];
-        r->box_ms = r->kind_ms = r->t.expires_ms;
-        for (size_t j = 0; j < all->n; j++) {
-            const struct ticket *t = &all->row[j].t;
-            if (!span_eq(t->sandbox, r->t.sandbox))
-                continue;
-            r->box_ms = t->expires_ms < r->box_ms ? t->expires_ms : r->box_ms;
-            if (same_kind(t, &r->t) && t->expires_ms < r->kind_ms)
-                r->kind_ms = t->expires_ms;
+    qsort(all->row, all->n, sizeof all->row[0], by_kind_and_time);
+    for (size_t i = 0, end; i < all->n; i = end) { /* a sandbox */
+        uint64_t box_ms = UINT64_MAX;
+        for (end = i; end < all->n && span_eq(all->row[end].t.sandbox, all->row[i].t.sandbox); end++) {
+            struct row *r = &all->row[end];
+            r->kind_ms = end > i && by_kind(r, r - 1) == 0 ? r[-1].kind_ms : r->t.expires_ms;
+            box_ms = r->kind_ms < box_ms ? r->kind_ms : box_ms;
         }
+        for (size_t j = i; j < end; j++)
+            all->row[j].box_ms = box_ms;
     }
     qsort(all->row, all->n, sizeof all->row[0], by_urgency);
 }
@@ -320,12 +335,13 @@ static void list_body(struct exchange *x, uint64_t pending)
                "rule holds, it stands here until somebody decides. What was decided is in the <a "
                "href=\"/history\">history</a>; try a request against the <a "
                "href=\"/policy\">policy</a>.</p></div>\n");
-    int rc = desk_store_waiting(x->desk->store, PAGE_OF_EACH, PAGE_WAITING, &x->arena, waiting_row, all, &e);
+    int rc =
+        desk_store_waiting(x->desk->store, PAGE_OF_EACH, PAGE_WAITING, &x->arena, &all->all, waiting_row, all, &e);
     sort(all);
     by_sandbox(x, all);
     PUT(x, "</div>\n");
-    if (all->n == PAGE_WAITING)
-        (void)dynbuf_addf(&x->out, "<p class=\"hint\">%d of %llu are shown.</p>\n", PAGE_WAITING,
+    if (rc == 0 && all->n < pending)
+        (void)dynbuf_addf(&x->out, "<p class=\"hint\">%zu of %llu are shown.</p>\n", all->n,
                           (unsigned long long)pending);
     if (rc == 0)
         rc = desk_store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &e);

@@ -81,12 +81,19 @@ void desk_store_free(struct desk_store **s);
 typedef int desk_store_ticket_fn(void *ctx, const struct ticket *t);
 int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, struct arena *a, desk_store_ticket_fn *fn,
                        void *ctx, struct err *e) MUSTCHECK;
-/* What waits: of each sandbox the first that were asked, so many at most, in no order (waiting.c). */
-int desk_store_waiting(struct desk_store *s, size_t each, size_t limit, struct arena *a, desk_store_ticket_fn *fn,
-                       void *ctx, struct err *e) MUSTCHECK;
-/* How many of a sandbox are pending. */
-int desk_store_pending_of(struct desk_store *s, struct span sandbox, struct arena *a, uint64_t *n,
-                          struct err *e) MUSTCHECK;
+/* The sandboxes of which something waits, that which waits for the longest first, and how much of each does. */
+struct desk_waits_box {
+    struct span sandbox;
+    uint64_t waiting;
+};
+struct desk_waits {
+    struct desk_waits_box box[STORE_ROWS_MAX];
+    size_t n;
+};
+/* What waits: of each sandbox the first that were asked, each at most, and as many fewer as limit rows of all want;
+ * in no order. Into w, whose texts are in the arena: all that wait (waiting.c). */
+int desk_store_waiting(struct desk_store *s, size_t each, size_t limit, struct arena *a, struct desk_waits *w,
+                       desk_store_ticket_fn *fn, void *ctx, struct err *e) MUSTCHECK;
 /* A search through tickets of any state. Each empty: any. */
 struct history_filter {
     struct span state;                   /* exactly */
