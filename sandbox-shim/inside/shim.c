@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "sandbox-shim/inside/shim_command.h"
+#include "sandbox-shim/inside/diff/shim_image.h"
 #include "sandbox-shim/inside/diff/shim_package.h"
 #include "sandbox-shim/inside/doors/shim_doors.h"
 #include "sandbox-shim/inside/shim_serve.h"
@@ -261,6 +262,8 @@ int main(int argc, char **argv)
         push_diff(argv + 2); /* a command in there, and no first process */
     if (argv[0] && argv[1] && strcmp(argv[1], PACKAGE_DIFF_MODE) == 0)
         package_diff(argv + 2);
+    if (argv[0] && argv[1] && strcmp(argv[1], IMAGE_DIFF_MODE) == 0)
+        image_diff(argv + 2);
     arguments_parse(&s, argv);
     if (s.wait > 0)
         outside_wait(s.wait, "how it ends, and how many terminals there may be");

@@ -115,7 +115,12 @@ enum diff_kind diffs_kind(const struct ticket *t)
         return DIFF_OF_NONE;
     if (span_eq(t->op, SPAN("git.push")) && span_ends(t->path, SPAN("/git-receive-pack")))
         return DIFF_OF_PUSH;
-    return span_eq(t->op, SPAN("npm.publish")) && !t->has_query ? DIFF_OF_PACKAGE : DIFF_OF_NONE;
+    if (span_eq(t->op, SPAN("npm.publish")) && !t->has_query)
+        return DIFF_OF_PACKAGE;
+    return span_eq(t->method, SPAN("PUT")) && !t->has_query && span_starts(t->path, SPAN("/v2/")) &&
+                   span_find(t->path, SPAN("/manifests/")) < t->path.n
+               ? DIFF_OF_IMAGE
+               : DIFF_OF_NONE;
 }
 
 static uint64_t now_of(const struct desk *d)
@@ -187,8 +192,9 @@ const char *diffs_refuse(struct desk *d, const struct ticket *t)
     if (t->diff != DIFF_REQUIRED || (one && one->state == DIFF_MADE && !one->why))
         return NULL;
     if (diffs_kind(t) == DIFF_OF_NONE)
-        return "its rule wants to see what a push or a package changes, and this is neither, as far as can be "
-               "compared";
+        return "its rule wants to see what a push, a package or an image changes, and this is none of them, as far "
+               "as "
+               "can be compared";
     if (!d->diff_lane[0])
         return "its rule wants to see what it changes, and `diff:` of the configuration names no lane to find that "
                "out "

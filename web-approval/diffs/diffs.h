@@ -1,7 +1,7 @@
-/* What a held push, or a held `npm publish`, changes, like a pull request: found out by the git in a sandbox of its
- * own (sandbox-shim/inside/diff/), which reads that one repository or package by the lane that the configuration
- * names. What comes back is held against diff.schema.json and is a result or an error in a word; it belongs to the
- * digest of its ticket. Kept in memory, within limits: another desk has it made again. */
+/* What a held push, a held `npm publish`, or a held push of an image, changes, like a pull request: found out by the
+ * git in a sandbox of its own (sandbox-shim/inside/diff/), which reads that one repository or package by the lane
+ * that the configuration names. What comes back is held against diff.schema.json and is a result or an error in a
+ * word; it belongs to the digest of its ticket. Kept in memory, within limits: another desk has it made again. */
 #ifndef WEB_APPROVAL_DIFFS_DIFFS_H
 #define WEB_APPROVAL_DIFFS_DIFFS_H
 
@@ -24,7 +24,7 @@ enum {
 };
 
 /* Of what it is one: the rest is the same for all. */
-enum diff_kind { DIFF_OF_NONE = 0, DIFF_OF_PUSH, DIFF_OF_PACKAGE };
+enum diff_kind { DIFF_OF_NONE = 0, DIFF_OF_PUSH, DIFF_OF_PACKAGE, DIFF_OF_IMAGE };
 enum diff_state { DIFF_NONE = 0, DIFF_WAITS, DIFF_RUNS, DIFF_MADE, DIFF_FAILED };
 
 struct diff {

@@ -26,6 +26,7 @@ enum {
     FILE_S = 60,
     MARGIN_S = 120,
     URL_MAX = 2048,
+    TYPE_MAX = 128,
     BOX_OWN_MIB = 1024, /* memory, and the disk below it: a repository that needs more is not compared */
     DISK_OWN_MIB = 768,
     PIDS_OWN = 64,
@@ -38,7 +39,7 @@ struct making {
     struct ticket t;
     struct span body;
     struct push push;
-    char url[URL_MAX], pack_at[24];
+    char url[URL_MAX], pack_at[24], type[TYPE_MAX]; /* type: of an image, as the request says it */
     struct starting start;
     struct chore chore;
     bool runs; /* its sandbox may */
@@ -145,13 +146,15 @@ static void looked(struct exchange *x, const struct transfer_end *e)
 static void words_put(struct dynbuf *b, const struct making *m)
 {
     const struct push *p = &m->push;
-    bool push = m->kind == DIFF_OF_PUSH;
+    bool push = m->kind == DIFF_OF_PUSH, image = m->kind == DIFF_OF_IMAGE;
 
-    msg_put_u16(b, push ? (uint16_t)(5 + 2 * p->n) : 3);
+    msg_put_u16(b, push ? (uint16_t)(5 + 2 * p->n) : image ? 4 : 3);
     msg_put_u16(b, 0);
     msg_put_span(b, SPAN(PUSH_DIFF_SHIM));
-    msg_put_span(b, push ? SPAN(PUSH_DIFF_MODE) : SPAN(PACKAGE_DIFF_MODE));
+    msg_put_span(b, push ? SPAN(PUSH_DIFF_MODE) : image ? SPAN(IMAGE_DIFF_MODE) : SPAN(PACKAGE_DIFF_MODE));
     msg_put_span(b, span_str(m->url));
+    if (image)
+        msg_put_span(b, span_str(m->type));
     if (!push)
         return;
     msg_put_span(b, span_str(m->pack_at));
@@ -241,6 +244,27 @@ static bool url_make(struct making *m)
     return n > 0 && (size_t)n < sizeof(m->url) && memchr(path.p, '\0', path.n) == NULL;
 }
 
+/* What the request says it is: once, and in plain words, or registries may take it for something else. */
+static bool type_take(struct exchange *x, struct making *m)
+{
+    const struct json *list = json_parse(m->t.fields_json, &x->arena);
+    size_t n = 0;
+
+    for (const struct json *f = list ? list->child : NULL; f; f = f->next) {
+        struct span name = f->child ? f->child->text : SPAN_NONE;
+        struct span value = f->child && f->child->next ? f->child->next->text : SPAN_NONE;
+        if (span_ieq(name, SPAN("content-encoding")))
+            return false;
+        if (!span_ieq(name, SPAN("content-type")))
+            continue;
+        n++;
+        if (value.n == 0 || value.n >= sizeof(m->type))
+            return false;
+        (void)snprintf(m->type, sizeof(m->type), "%.*s", SPAN_FMT(value));
+    }
+    return n == 1;
+}
+
 static bool deletes_alone(struct making *m)
 {
     if (m->kind != DIFF_OF_PUSH || m->push.pack_at > 0)
@@ -273,7 +297,9 @@ static void body_came(struct exchange *x, struct frame *f)
     if (!m->why && !diff_names(m->one, &m->push))
         m->why = "there is no memory for it";
     if (!m->why && !deletes_alone(m) && !url_make(m))
-        m->why = "its place cannot be read as that of a repository or a package";
+        m->why = "its place cannot be read as that of a repository, a package or an image";
+    if (!m->why && m->kind == DIFF_OF_IMAGE && !type_take(x, m))
+        m->why = "the request does not say once, in its Content-Type, what it puts there";
     (void)snprintf(m->pack_at, sizeof(m->pack_at), "%zu", m->push.pack_at);
     if (m->why || m->result.n > 0)
         reply_empty(x, 204);

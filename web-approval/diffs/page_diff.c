@@ -401,6 +401,15 @@ void diff_look_first(struct exchange *x, const struct found *found, size_t n)
         PUT(x, ".</p>\n");
 }
 
+void diff_missing(struct exchange *x, const char *why)
+{
+    if (!why)
+        return;
+    PUT(x, "<p class=\"note grave\"><b>Not all of it is here</b>: ");
+    show_own(&x->out, why);
+    PUT(x, ".</p>\n");
+}
+
 void diff_summary(struct exchange *x, const struct sums *s, const char *why)
 {
     PUT(x, "<p class=\"meta sum\"><span>");
@@ -408,11 +417,7 @@ void diff_summary(struct exchange *x, const struct sums *s, const char *why)
     PUT(x, "</span> <span>");
     diff_counts(x, s->more, s->less);
     PUT(x, "</span></p>\n");
-    if (!why)
-        return;
-    PUT(x, "<p class=\"note grave\"><b>Not all of it is here</b>: ");
-    show_own(&x->out, why);
-    PUT(x, ".</p>\n");
+    diff_missing(x, why);
 }
 
 static void push_made(struct exchange *x, const struct json *list, const struct diff *one)
@@ -447,6 +452,8 @@ static void made(struct exchange *x, const struct diff *one)
     PUT(x, "; the other side may have changed since.</p>\n");
     if (one->kind == DIFF_OF_PACKAGE)
         page_diff_package(x, json_get(all, SPAN("package")), one->why);
+    else if (one->kind == DIFF_OF_IMAGE)
+        page_diff_image(x, json_get(all, SPAN("image")), one->why);
     else
         push_made(x, json_get(all, SPAN("refs")), one);
     arena_free(&a);
@@ -490,7 +497,10 @@ void page_diff(struct exchange *x, const struct view *v)
     PUT(x, "<section id=\"diff\" class=\"diff\" aria-labelledby=\"changes\" data-diff=\"");
     show_own(&x->out, one ? state_words[one->state] : "none");
     PUT(x, "\">\n<h2 id=\"changes\">");
-    show_own(&x->out, diffs_kind(t) == DIFF_OF_PACKAGE ? "What the package changes" : "What the push changes");
+    enum diff_kind kind = diffs_kind(t);
+    show_own(&x->out, kind == DIFF_OF_PACKAGE ? "What the package changes"
+                      : kind == DIFF_OF_IMAGE ? "What the image changes"
+                                              : "What the push changes");
     if (t->diff == DIFF_REQUIRED)
         PUT(x, " <small>a yes waits for it</small>");
     PUT(x, "</h2>\n");

@@ -19,7 +19,9 @@ struct sums {
 };
 /* Of what has "files", added to those. */
 void diff_sum(const struct json *of, struct sums *s);
-/* How much it is, and what is not there; why NULL: all is. */
+/* What is not there; why NULL: all is. */
+void diff_missing(struct exchange *x, const char *why);
+/* How much it is, and what is not there. */
 void diff_summary(struct exchange *x, const struct sums *s, const char *why);
 
 struct found {
@@ -39,5 +41,7 @@ void diff_files(struct exchange *x, const struct json *of, struct put *p);
 
 /* page_diff_package.c. why: as of diff_summary. */
 void page_diff_package(struct exchange *x, const struct json *package, const char *why);
+/* page_diff_image.c. */
+void page_diff_image(struct exchange *x, const struct json *image, const char *why);
 
 #endif

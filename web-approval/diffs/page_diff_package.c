@@ -167,7 +167,7 @@ static bool is_read(const struct json *f)
     const char *dot = strrchr(name, '.');
     return !diff_says(f, "how", "D") &&
            (strcasecmp(name, "npm-shrinkwrap.json") == 0 || (dot && strcasecmp(dot, ".gyp") == 0) ||
-            (at > 0 && strcasecmp(name, "package.json") == 0 && span_find(path, SPAN("node_modules/"))));
+            (at > 0 && strcasecmp(name, "package.json") == 0 && span_find(path, SPAN("node_modules/")) < path.n));
 }
 
 void page_diff_package(struct exchange *x, const struct json *package, const char *why)

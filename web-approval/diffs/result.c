@@ -77,6 +77,40 @@ static const struct {
      "or headers and names that programs read differently",
      false},
     {"new-twice", "the package has two files of one name: programs differ in which they keep", false},
+    {"bad-address", "its address is not that of an image's name: /v2/NAME/manifests/TAG, nothing of it escaped",
+     false},
+    {"bad-manifest",
+     "it is no manifest, or list of images, that all programs take for the same: something stands twice, is missing, "
+     "or says otherwise than the request",
+     false},
+    {"bad-config",
+     "its configuration is not one that all programs take for the same, does not say of each layer what it is "
+     "unpacked "
+     "to, or the image says more than is read (2,000 members)",
+     false},
+    {"other-digest", "it has another digest than its address says", false},
+    {"manifest-large", "the manifest is longer than registries take (4 MiB)", false},
+    {"manifest-denied",
+     "the image that has this name now was refused: the policy has to allow reading /v2/NAME/** to the lane of diffs",
+     false},
+    {"manifest-forbidden", "the registry itself does not hand out the image that has this name now", false},
+    {"manifest-unauthorized", "the registry asks for a credential that the reading rule does not give", false},
+    {"manifest-moved", "the registry sends on too often, or to where no encrypted connection leads", false},
+    {"manifest-unreachable", "the registry could not be reached", true},
+    {"config-denied",
+     "the image's configuration was refused: the policy has to allow reading /v2/NAME/** to the lane of diffs, and "
+     "the "
+     "host where the registry keeps its blobs",
+     false},
+    {"config-forbidden", "the registry itself does not hand out the image's configuration", false},
+    {"config-unauthorized", "the registry asks for a credential that the reading rule does not give", false},
+    {"config-moved", "the registry sends on too often, or to where no encrypted connection leads", false},
+    {"config-unreachable", "the image's configuration could not be fetched", true},
+    {"config-not-found", "the registry does not have the image's configuration: it is pushed before the manifest",
+     false},
+    {"config-large", "the image's configuration is longer than is read (4 MiB)", false},
+    {"config-integrity", "what came as the image's configuration does not have the digest that the manifest says",
+     false},
 };
 
 static const char *error_words(struct span error, bool *again)
@@ -160,6 +194,29 @@ static const char *package_lacks(const struct json *package)
     return why ? why : files_lack(package);
 }
 
+static const char *image_lacks(const struct json *image)
+{
+    const struct json *facts = json_get(image, SPAN("facts")), *parts = json_get(image, SPAN("parts"));
+    uint64_t total;
+
+    if (!facts || json_u64(image, SPAN("facts_total"), &total) != 0 || total != facts->count)
+        return "the image says more of itself than is shown";
+    if (!parts || json_u64(image, SPAN("parts_total"), &total) != 0 || total != parts->count)
+        return "the image has more parts than are shown";
+    for (const struct json *f = facts->child; f; f = f->next)
+        if (truth(f, SPAN("cut")))
+            return "the image says something of itself that is too long to be shown";
+    for (const struct json *p = parts->child; p; p = p->next) {
+        if (truth(p, SPAN("cut")))
+            return "of a part of the image is said more than can be shown";
+        if (span_eq(json_text(p, SPAN("opened")), SPAN("none")))
+            return "an image of the list is not in the registry yet: it is pushed before the list";
+        if (span_eq(json_text(p, SPAN("opened")), SPAN("no")))
+            return "an image of the list could not be looked into";
+    }
+    return NULL;
+}
+
 static const char *ref_lacks(const struct json *ref)
 {
     struct span state = json_text(ref, SPAN("state"));
@@ -206,12 +263,15 @@ int diff_result(struct span json, enum diff_kind kind, size_t refs, const char *
         return -1;
     arena_init(&a, DIFFS_RESULT_ARENA);
     const struct json *all = json_parse(json, &a), *list = json_get(all, SPAN("refs"));
-    const struct json *package = json_get(all, SPAN("package"));
+    const struct json *package = json_get(all, SPAN("package")), *image = json_get(all, SPAN("image"));
     if (json_get(all, SPAN("error"))) {
         *why = error_words(json_text(all, SPAN("error")), again);
         rc = 0;
     } else if (package && kind == DIFF_OF_PACKAGE) {
         *why = package_lacks(package);
+        rc = 1;
+    } else if (image && kind == DIFF_OF_IMAGE) {
+        *why = image_lacks(image);
         rc = 1;
     } else if (list && kind == DIFF_OF_PUSH && list->count == refs) {
         *why = NULL;

@@ -1,7 +1,8 @@
 /* What a held push, or a held package, changes, found out inside a sandbox of its own by the git that is there.
- * A package: shim_package.h. A push: `countersign-shim --push-diff URL PACK_AT FORMAT (OLD NEW)...`. The push, as it
- * was held, is in PUSH_FILE; what it lacks is fetched from URL by id; the answer is DIFF_FILE, JSON that fits
- * web-approval/diffs/diff.schema.json, whatever the push or the repository has in it. libc only. */
+ * A package: shim_package.h; an image: shim_image.h. A push: `countersign-shim --push-diff URL PACK_AT FORMAT (OLD
+ * NEW)...`. The push, as it was held, is in PUSH_FILE; what it lacks is fetched from URL by id; the answer is
+ * DIFF_FILE, JSON that fits web-approval/diffs/diff.schema.json, whatever the push or the repository has in it. libc
+ * only. */
 #ifndef SANDBOX_SHIM_INSIDE_DIFF_SHIM_DIFF_H
 #define SANDBOX_SHIM_INSIDE_DIFF_SHIM_DIFF_H
 
@@ -13,6 +14,7 @@
 #define PUSH_DIFF_SHIM    "/countersign/countersign-shim" /* INSIDE_SHIM of plan/plan.h */
 #define PUSH_DIFF_MODE    "--push-diff"
 #define PACKAGE_DIFF_MODE "--package-diff"
+#define IMAGE_DIFF_MODE   "--image-diff"
 #define PUSH_FILE         "/workspace/push"
 #define DIFF_FILE         "/workspace/diff.json"
 #define DIFF_GIT_DIR      "/workspace/repository"
@@ -68,8 +70,10 @@ const char *git_repository(const char *format, char empty_blob[DIFF_LINE_MAX], c
 
 void out_begin(const char *file); /* DIFF_FILE */
 void out_raw(const char *text);
-/* Bytes as a JSON text of at most max of them; those that are no UTF-8 as \xNN, and *odd is set then. */
-void out_text(const char *p, size_t n, size_t max, bool *odd);
+/* Bytes as a JSON text of at most max of them; those that are no UTF-8 as \xNN, and *odd is set then. False: there
+ * were more. */
+bool out_text(const char *p, size_t n, size_t max, bool *odd);
+bool text_is_utf8(const char *p, size_t n);   /* strictly; empty: yes */
 void out_number(const char *key, uint64_t v); /* ,"key":v */
 /* In place, and closed. -1: it cannot be written. */
 int out_end(void);

@@ -217,12 +217,12 @@ static bool one_put(const struct changed *c, const char *commit, const struct fi
     bool odd = false;
 
     out_raw("{\"path\":");
-    out_text(c->path, strlen(c->path), DIFF_PATH_MAX, &odd);
+    bool all = out_text(c->path, strlen(c->path), DIFF_PATH_MAX, &odd);
     if (c->from) {
         out_raw(",\"from\":");
-        out_text(c->from, strlen(c->from), DIFF_PATH_MAX, &odd);
+        all = out_text(c->from, strlen(c->from), DIFF_PATH_MAX, &odd) && all;
     }
-    if (strlen(c->path) > DIFF_PATH_MAX || (c->from && strlen(c->from) > DIFF_PATH_MAX))
+    if (!all)
         out_raw(",\"path_cut\":true");
     snprintf(text, sizeof(text), ",\"how\":\"%c\",\"old_mode\":\"%06o\",\"new_mode\":\"%06o\"", c->how, c->mode[0],
              c->mode[1]);

@@ -45,15 +45,23 @@ static size_t utf8(const unsigned char *p, size_t n)
     return bad ? 0 : need;
 }
 
-void out_text(const char *text, size_t n, size_t max, bool *odd)
+bool text_is_utf8(const char *text, size_t n)
+{
+    for (size_t i = 0, is; i < n; i += is)
+        if ((is = utf8((const unsigned char *)text + i, n - i)) == 0)
+            return false;
+    return true;
+}
+
+bool out_text(const char *text, size_t n, size_t max, bool *odd)
 {
     const unsigned char *p = (const unsigned char *)text;
-    size_t used = 0;
+    size_t used = 0, i = 0;
 
     if (!out)
-        return;
+        return false;
     (void)fputc('"', out);
-    for (size_t i = 0; i < n && used < max;) {
+    while (i < n && used < max) {
         size_t is = utf8(p + i, n - i);
         if (is == 0 || p[i] == 0) {
             (void)fprintf(out, "\\\\x%02x", p[i]);
@@ -71,6 +79,7 @@ void out_text(const char *text, size_t n, size_t max, bool *odd)
         used += is && p[i] ? is : 4;
     }
     (void)fputc('"', out);
+    return i == n;
 }
 
 int out_end(void)

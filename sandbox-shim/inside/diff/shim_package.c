@@ -84,7 +84,7 @@ static void last_fetch(struct package *w)
 {
     struct git_said file = {0};
     char where[PACKAGE_URL_MAX], url[PACKAGE_URL_MAX];
-    const char *error = package_fetch(w->url, ACCEPT_LIST, PACKAGE_LIST_MAX, &w->list);
+    const char *error = package_fetch(w->url, ACCEPT_LIST, PACKAGE_LIST_MAX, FETCH_STAYS, &w->list);
 
     if (error && strcmp(error, "not-found") == 0)
         return; /* nobody has published it yet */
@@ -96,7 +96,7 @@ static void last_fetch(struct package *w)
         return;
     if (json_text(w->last.tarball, where, sizeof(where)) < 0 || !package_url(w->url, w->publish.name, where, url))
         over("elsewhere");
-    if ((error = package_fetch(url, ACCEPT_FILE, PACKAGE_TGZ_MAX, &file)) != NULL)
+    if ((error = package_fetch(url, ACCEPT_FILE, PACKAGE_TGZ_MAX, FETCH_STAYS, &file)) != NULL)
         over_of("file", error);
     if (!file_write(PACKAGE_OLD, file.p, file.n))
         over("failed");

@@ -68,7 +68,8 @@ bool package_url(const char *base, const char *name, const char *tarball, char u
 const char *package_answer(int code, const char *headers);
 /* NULL, or why not: "denied", "forbidden", "unauthorized", "not-found", "moved", "unreachable", "large",
  * "no-program". */
-const char *package_fetch(const char *url, const char *accept, size_t max, struct git_said *body);
+enum fetch { FETCH_STAYS = 0, FETCH_FOLLOWS }; /* follows: to where the answer says that it is, three times at most */
+const char *package_fetch(const char *url, const char *accept, size_t max, enum fetch how, struct git_said *body);
 
 enum hash { HASH_NONE = 0, HASH_GOOD, HASH_WRONG };
 /* Has that file the hash which these say? *kind: the strongest one that is said; NULL: none is. */

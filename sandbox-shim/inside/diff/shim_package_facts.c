@@ -97,8 +97,7 @@ static void side_put(const char *key, struct value v)
     if (v.n == 0)
         return;
     out_raw(key);
-    out_text(n >= 0 ? text : v.p, n >= 0 ? (size_t)n : v.n, PACKAGE_FACT_MAX, &odd);
-    if ((n >= 0 ? (size_t)n : v.n) > PACKAGE_FACT_MAX)
+    if (!out_text(n >= 0 ? text : v.p, n >= 0 ? (size_t)n : v.n, PACKAGE_FACT_MAX, &odd))
         out_raw(",\"cut\":true");
 }
 

@@ -173,9 +173,10 @@ static void headers_read(char *to, size_t room)
     (void)unlink(PACKAGE_HEADERS);
 }
 
-const char *package_fetch(const char *url, const char *accept, size_t max, struct git_said *body)
+const char *package_fetch(const char *url, const char *accept, size_t max, enum fetch how, struct git_said *body)
 {
     static char headers[HEADERS_MAX + 1];
+    const char *proto = strncmp(url, "https:", 6) == 0 ? "=https" : "=http";
     char seconds[16];
     (void)snprintf(seconds, sizeof(seconds), "%d", PACKAGE_WAIT_S);
     const char *const words[] = {"curl",
@@ -184,9 +185,12 @@ const char *package_fetch(const char *url, const char *accept, size_t max, struc
                                  "--globoff",
                                  "--path-as-is",
                                  "--proto",
-                                 strncmp(url, "https:", 6) == 0 ? "=https" : "=http",
+                                 proto,
+                                 "--proto-redir",
+                                 proto,
                                  "--max-redirs",
-                                 "0",
+                                 how == FETCH_FOLLOWS ? "3" : "0",
+                                 how == FETCH_FOLLOWS ? "--location" : "--no-location",
                                  "--max-time",
                                  seconds,
                                  "--header",
@@ -209,7 +213,10 @@ const char *package_fetch(const char *url, const char *accept, size_t max, struc
         return "unreachable";
     body->n -= SAYS;
     body->p[body->n] = '\0';
-    return status == 0 ? package_answer(code, headers) : way == 403 ? "denied" : "unreachable";
+    return status == 0                   ? package_answer(code, headers)
+           : way == 403                  ? "denied"
+           : status == 47 || status == 1 ? "moved" /* too often, or to where no such way leads */
+                                         : "unreachable";
 }
 
 /* --- is it that ---------------------------------------------------------------------------------------- */

@@ -207,22 +207,100 @@ static void what_is_taken_for_a_result_of_a_package(void **state)
     assert_int_equal(diff_result(SPAN(PUBLISHED(FACTS, SAME, "1")), DIFF_OF_PUSH, 0, &why, &again), -1);
 }
 
+#define DIG   "\"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\""
+#define LAYER "{\"how\":\"A\",\"digest\":" DIG ",\"type\":\"t\",\"size\":1}"
+#define PUSHED(facts, nfacts, parts, nparts)                                                                         \
+    "{\"version\":1,\"image\":{\"state\":\"first\",\"kind\":\"image\",\"name\":\"a\",\"reference\":\"1\","           \
+    "\"new\":" DIG ",\"facts\":[" facts "],\"facts_total\":" nfacts ",\"parts\":[" parts "],\"parts_total\":" nparts \
+    "}}"
+#define SAYS(more) "{\"in\":\"run\",\"name\":\"Cmd\",\"how\":\"A\",\"new\":\"x\"" more "}"
+
+static void what_is_shown_of_an_image(void **state)
+{
+    static const struct {
+        const char *json;
+        int is;
+        bool complete;
+    } rows[] = {
+        {PUSHED("", "0", LAYER, "1"), 1, true},
+        {PUSHED(SAYS(""), "1", "", "0"), 1, true},
+        {PUSHED(SAYS(""), "2", LAYER, "1"), 1, false},
+        {PUSHED(SAYS(",\"cut\":true"), "1", LAYER, "1"), 1, false},
+        {PUSHED("", "0", LAYER, "2"), 1, false},
+        {PUSHED("", "0", "{\"how\":\"A\"}", "1"), -1, false},
+        {"{\"version\":1,\"error\":\"bad-manifest\"}", 0, false},
+    };
+    const char *why;
+    bool again;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int is = diff_result(span_str(rows[i].json), DIFF_OF_IMAGE, 0, &why, &again);
+        if (is != rows[i].is || (why == NULL) != rows[i].complete)
+            fail_msg("row %zu: %d, %s", i, is, why ? why : "complete");
+    }
+    assert_int_equal(diff_result(SPAN(PUSHED("", "0", LAYER, "1")), DIFF_OF_PACKAGE, 0, &why, &again), -1);
+}
+
+static const char *const errors[] = {"denied",
+                                     "unauthorized",
+                                     "not-found",
+                                     "moved",
+                                     "unreachable",
+                                     "old-gone",
+                                     "incomplete",
+                                     "cut-history",
+                                     "no-git",
+                                     "no-program",
+                                     "bad-request",
+                                     "no-package",
+                                     "other-name",
+                                     "other-place",
+                                     "list-forbidden",
+                                     "file-forbidden",
+                                     "bad-list",
+                                     "elsewhere",
+                                     "integrity",
+                                     "list-denied",
+                                     "list-unauthorized",
+                                     "list-moved",
+                                     "list-unreachable",
+                                     "list-large",
+                                     "file-denied",
+                                     "file-unauthorized",
+                                     "file-not-found",
+                                     "file-moved",
+                                     "file-unreachable",
+                                     "file-large",
+                                     "old-damaged",
+                                     "old-large",
+                                     "old-odd",
+                                     "old-twice",
+                                     "new-damaged",
+                                     "new-large",
+                                     "new-odd",
+                                     "new-twice",
+                                     "bad-address",
+                                     "bad-manifest",
+                                     "bad-config",
+                                     "other-digest",
+                                     "manifest-large",
+                                     "manifest-denied",
+                                     "manifest-forbidden",
+                                     "manifest-unauthorized",
+                                     "manifest-moved",
+                                     "manifest-unreachable",
+                                     "config-denied",
+                                     "config-forbidden",
+                                     "config-unauthorized",
+                                     "config-moved",
+                                     "config-unreachable",
+                                     "config-not-found",
+                                     "config-large",
+                                     "config-integrity"};
+
 /* Each error that the sandbox may say has words of its own here: a new one without them reads as another. */
 static void every_error_has_its_words(void **state)
 {
-    static const char *const errors[] = {"denied",         "unauthorized",      "not-found",
-                                         "moved",          "unreachable",       "old-gone",
-                                         "incomplete",     "cut-history",       "no-git",
-                                         "no-program",     "bad-request",       "no-package",
-                                         "other-name",     "other-place",       "list-forbidden",
-                                         "file-forbidden", "bad-list",          "elsewhere",
-                                         "integrity",      "list-denied",       "list-unauthorized",
-                                         "list-moved",     "list-unreachable",  "list-large",
-                                         "file-denied",    "file-unauthorized", "file-not-found",
-                                         "file-moved",     "file-unreachable",  "file-large",
-                                         "old-damaged",    "old-large",         "old-odd",
-                                         "old-twice",      "new-damaged",       "new-large",
-                                         "new-odd",        "new-twice"};
     const char *why, *fallback;
     bool again;
     char json[96];
@@ -259,6 +337,18 @@ static void what_can_be_compared(void **state)
     struct ticket t = push_of(1, "one", DIFF_REQUIRED);
 
     assert_int_equal(diffs_kind(&t), DIFF_OF_PUSH);
+    t.op = SPAN("http.put");
+    t.method = SPAN("PUT");
+    t.path = SPAN("/v2/acme/app/manifests/1");
+    assert_int_equal(diffs_kind(&t), DIFF_OF_IMAGE);
+    t.has_query = true;
+    assert_int_equal(diffs_kind(&t), DIFF_OF_NONE);
+    t.has_query = false;
+    t.path = SPAN("/v2/acme/app/blobs/uploads/1");
+    assert_int_equal(diffs_kind(&t), DIFF_OF_NONE);
+    t.path = SPAN("/v2/acme/app/manifests/1");
+    t.method = SPAN("DELETE");
+    assert_int_equal(diffs_kind(&t), DIFF_OF_NONE);
     t.op = SPAN("npm.publish");
     t.path = SPAN("/@acme%2fapp");
     assert_int_equal(diffs_kind(&t), DIFF_OF_PACKAGE);
@@ -459,6 +549,7 @@ int main(void)
         cmocka_unit_test(what_is_taken_for_a_result),
         cmocka_unit_test(more_files_than_the_schema_takes),
         cmocka_unit_test(what_is_taken_for_a_result_of_a_package),
+        cmocka_unit_test(what_is_shown_of_an_image),
         cmocka_unit_test(every_error_has_its_words),
         cmocka_unit_test(what_can_be_compared),
         cmocka_unit_test(a_yes_waits_for_a_package_too),
