@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Several brokers on one PostgreSQL share the turns of all conversations, and any of them serves any stream: one is killed again and
+again, and the database too; every turn ends once, and every stream is whole wherever it is read.
+
+BROKERS_MINUTES and BROKERS_CONVERSATIONS make it longer (make torture)."""
+import os
+import signal
+import threading
+import time
+
+import room  # noqa: F401
+from brokers import Broker, Reader
+from harness import PATIENCE, main, test
+from models import text
+from postgres import Postgres
+
+MINUTES = float(os.environ.get("BROKERS_MINUTES", "0"))
+CONVERSATIONS = int(os.environ.get("BROKERS_CONVERSATIONS", "9"))
+TURNS, KILLS, BROKERS = 2, 3, 3
+WORDS = "It is so, and no other way."
+
+
+class Beside:
+    """A lab whose gateway has a folder of its own: several of them beside each other."""
+
+    def __init__(self, lab, name):
+        self.lab, self.dir = lab, lab.dir / name
+        self.dir.mkdir()
+
+    def run(self, command, **more):
+        return self.lab.run(command, **{"cwd": self.dir, **more})
+
+    def start(self, command, **more):
+        return self.lab.start(command, **{"cwd": self.dir, **more})
+
+    def __getattr__(self, name):
+        return getattr(self.lab, name)
+
+
+def start(lab, postgres, n=BROKERS):
+    brokers = [Broker(Beside(lab, f"gateway{i}"), workers=1, more=f', store: "{postgres.url}"') for i in range(n)]
+    for broker in brokers:
+        broker.model.otherwise = text(WORDS, pieces=4)
+    return brokers
+
+
+def kill(broker):
+    """All of its processes at once."""
+    broker.lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
+    for pid in (broker.pid(0), broker.pid(1)):
+        os.kill(pid, signal.SIGKILL)
+
+
+def patient(broker, message, **more):
+    """Asked with a key, again and again while nobody is there; it is one turn."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            status, said = broker.ask("POST", "/chat", {"message": message, **more}, Idempotency_Key=message)
+            if status == 202:
+                return said
+            assert status == 503, (status, said)
+        except OSError:
+            pass
+        threading.Event().wait(0.1)
+    raise AssertionError("nobody took what was asked")
+
+
+def once(postgres, said):
+    """Each turn ended once, in its log and in its row."""
+    turns = ",".join(f"'{s['turn_id']}'" for s in said)
+    rows = postgres.ask("SELECT state, ending, count(*) FROM countersign_broker.turn WHERE id IN (" + turns + ") GROUP BY 1, 2")
+    assert rows == [f"done|completed|{len(said)}"], rows
+    rows = postgres.ask("SELECT count(*), count(DISTINCT turn) FROM countersign_broker.display WHERE type='turn.done' AND turn IN (" + turns + ")")
+    assert rows == [f"{len(said)}|{len(said)}"], rows
+
+
+def read_everywhere(brokers, conversation, first):
+    """The same events, from the first to the last, whoever serves them."""
+    seen = []
+    for broker in brokers:
+        reader = Reader(broker, conversation, first)
+        reader.join(PATIENCE)
+        assert not reader.is_alive() and reader.whole(), reader.events
+        seen.append([(e[0], e[1]["event"], e[2]) for e in reader.events])
+    assert all(other == seen[0] for other in seen), seen
+    return seen[0]
+
+
+@test()
+def three_brokers_share_all_turns_and_one_is_killed_again_and_again(lab):
+    postgres = Postgres(lab)
+    brokers = start(lab, postgres)
+    end, over, kills = time.monotonic() + 60 * MINUTES, threading.Event(), [0]
+
+    def killer():
+        while not over.is_set() and (kills[0] < KILLS or time.monotonic() < end):
+            kill(brokers[-1])
+            kills[0] += 1
+            over.wait(10 if MINUTES else 0.5)
+
+    def talk(i, said):
+        more = {}
+        for n in range(TURNS):
+            said.append(patient(brokers[(i + n) % BROKERS], f"{i}.{n}", **more))
+            more = {"conversation_id": said[-1]["conversation_id"]}
+
+    threads, talks = [threading.Thread(target=killer)], [[] for _ in range(CONVERSATIONS)]
+    threads += [threading.Thread(target=talk, args=(i, talks[i])) for i in range(CONVERSATIONS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads[1:]:
+        thread.join()
+    live = [brokers[i % BROKERS].read(said[0]) for i, said in enumerate(talks)]
+    for reader in live:
+        reader.until("turn.done", TURNS)
+        reader.whole()
+    if not MINUTES:
+        threads[0].join()
+    over.set()
+    threads[0].join()
+    assert kills[0] >= KILLS
+    once(postgres, [turn for said in talks for turn in said])
+    for said in talks[:5]:
+        events = read_everywhere(brokers, said[0]["conversation_id"], said[0]["last_event_id"])
+        assert [e[0] for e in events].count("turn.done") == TURNS
+
+
+@test()
+def a_database_that_is_killed_loses_and_doubles_nothing(lab):
+    postgres = Postgres(lab)
+    brokers = start(lab, postgres, 2)
+    said = []
+    for n in range(4):
+        said.append(patient(brokers[n % 2], f"before {n}"))
+        lab.expects(r"PostgreSQL: ")
+        postgres.restart()
+        said.append(patient(brokers[n % 2], f"after {n}"))
+    for turn in said:
+        reader = brokers[0].read(turn)
+        reader.until("turn.done", end="completed")
+        reader.whole()
+    once(postgres, said)
+
+
+if __name__ == "__main__":
+    main()
