@@ -244,12 +244,12 @@ int move_may(enum bstore_state from, enum bstore_state to, bool empty, struct er
     if (from == BSTORE_COPYING)
         return err_set(e,
                        "what was moved to the first store is not all there: move that to its end, or begin it anew");
+    if (from == BSTORE_MOVED && to != BSTORE_COPYING)
+        return err_set(e, "the first store was moved before: brokers use the one that it was moved to");
     if (to == BSTORE_MOVED)
         return err_set(e, "the second store is what is left of one that was moved: remove it, or name another");
     if (to == BSTORE_WHOLE && !empty)
         return err_set(e, "the second store has conversations of its own: name one that is empty, or none yet");
-    if (from == BSTORE_MOVED && to != BSTORE_COPYING)
-        return err_set(e, "the first store was moved before: brokers use the one that it was moved to");
     return 0;
 }
 

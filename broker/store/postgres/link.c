@@ -257,19 +257,20 @@ static int set_up(struct link *k)
                    "SELECT set_config('synchronous_commit','on',false) WHERE current_setting('synchronous_commit')"
                    " IN ('off','local');"
                    "SELECT (extract(epoch FROM pg_postmaster_start_time())*1000)::bigint,"
-                   " CASE WHEN pg_try_advisory_lock%s(1131635315) THEN 1 ELSE 0 END",
+                   " CASE WHEN %s THEN 1 ELSE 0 END",
                    (unsigned long long)k->wait_ms, (unsigned long long)(k->wait_ms / 2 + 1),
-                   k->alone ? "" : "_shared");
+                   k->alone ? "pg_advisory_lock(1131635315)::text IS NOT NULL"
+                            : "pg_try_advisory_lock_shared(1131635315)");
     PGresult *r = link_say(k, sql);
-    if (r == NULL)
-        return -1;
+    if (r == NULL) /* who wants it alone waits for the others, as long as for any lock */
+        return k->alone && k->c != NULL
+                   ? failed(k, false, "the store is in use: end the brokers that have it as store:, and try again")
+                   : -1;
     k->started = link_number(r, 0);
     bool ours = link_number(r, 1) == 1;
     PQclear(r);
     if (!ours)
-        return failed(k, true,
-                      k->alone ? "the store is in use: end the brokers that have it as store:, and try again"
-                               : "countersign-broker migrate has the store just now");
+        return failed(k, true, "countersign-broker migrate has the store just now");
     return k->serves ? link_is_whole(k) : 0;
 }
 

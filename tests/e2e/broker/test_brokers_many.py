@@ -17,6 +17,7 @@ from postgres import Postgres
 MINUTES = float(os.environ.get("BROKERS_MINUTES", "0"))
 CONVERSATIONS = int(os.environ.get("BROKERS_CONVERSATIONS", "9"))
 TURNS, KILLS, BROKERS = 2, 3, 3
+PAUSE = 60  # between what one conversation is asked, in the long form, s
 WORDS = "It is so, and no other way."
 
 
@@ -91,39 +92,55 @@ def read_everywhere(brokers, conversation, first):
 def three_brokers_share_all_turns_and_one_is_killed_again_and_again(lab):
     postgres = Postgres(lab)
     brokers = start(lab, postgres)
-    end, over, kills = time.monotonic() + 60 * MINUTES, threading.Event(), [0]
+    began, broken = time.monotonic(), []
+    end, over, kills = began + 60 * MINUTES, threading.Event(), [0]
+    for broker in brokers if MINUTES else []:
+        broker.lab.expects(r"PostgreSQL: ")
 
     def killer():
         while not over.is_set() and (kills[0] < KILLS or time.monotonic() < end):
             kill(brokers[-1])
             kills[0] += 1
+            if MINUTES and kills[0] % 3 == 0:
+                postgres.restart()
             over.wait(10 if MINUTES else 0.5)
 
     def talk(i, said):
-        more = {}
-        for n in range(TURNS):
+        more, n = {}, 0
+        while n < TURNS or (time.monotonic() < end and not over.is_set()):  # as long as somebody is killed, somebody talks
             said.append(patient(brokers[(i + n) % BROKERS], f"{i}.{n}", **more))
-            more = {"conversation_id": said[-1]["conversation_id"]}
+            more, n = {"conversation_id": said[-1]["conversation_id"]}, n + 1
+            if MINUTES:
+                over.wait(PAUSE)
 
-    threads, talks = [threading.Thread(target=killer)], [[] for _ in range(CONVERSATIONS)]
-    threads += [threading.Thread(target=talk, args=(i, talks[i])) for i in range(CONVERSATIONS)]
+    def guarded(run, *args):
+        try:
+            run(*args)
+        except BaseException as e:  # a thread that ended is a test that failed
+            broken.append(repr(e))
+            over.set()
+
+    threads, talks = [threading.Thread(target=guarded, args=(killer,))], [[] for _ in range(CONVERSATIONS)]
+    threads += [threading.Thread(target=guarded, args=(talk, i, talks[i])) for i in range(CONVERSATIONS)]
     for thread in threads:
         thread.start()
     for thread in threads[1:]:
         thread.join()
     live = [brokers[i % BROKERS].read(said[0]) for i, said in enumerate(talks)]
     for reader in live:
-        reader.until("turn.done", TURNS)
+        reader.until("turn.done", len(talks[live.index(reader)]))
         reader.whole()
     if not MINUTES:
         threads[0].join()
     over.set()
     threads[0].join()
     assert kills[0] >= KILLS
+    assert not broken, broken
+    print(f"# {kills[0]} kills, {CONVERSATIONS} conversations, {time.monotonic() - began:.0f} s")
     once(postgres, [turn for said in talks for turn in said])
     for said in talks[:5]:
         events = read_everywhere(brokers, said[0]["conversation_id"], said[0]["last_event_id"])
-        assert [e[0] for e in events].count("turn.done") == TURNS
+        assert [e[0] for e in events].count("turn.done") == len(said)
 
 
 @test()
