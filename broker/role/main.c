@@ -27,7 +27,7 @@ enum {
     OPEN_TRIES = 100,
     OPEN_PAUSE_MS = 50,
     /* How long one call waits for a database that is away: a worker most of its claim, since it can do nothing else;
-     * who serves, so long that a restart of it is not noticed, since others are served by the same loop. */
+     * who serves, so long that a restart of it is not noticed. */
     WORKER_PATIENCE_MS = WORK_CLAIM_MS * 4 / 5,
     SERVE_PATIENCE_MS = 3000
 };
@@ -229,12 +229,20 @@ static struct bstore *open_postgres(struct start *s)
 {
     struct err e;
     struct bstore *store = bstore_postgres_open(&s->where, span_of(s->password, s->password_n), NULL, &e);
-    explicit_bzero(s->password, sizeof(s->password));
     if (store == NULL)
         log_die("the broker's store: %s", e.text);
     home_of(s, store->home);
     store->patience_ms = s->worker > 0 ? WORKER_PATIENCE_MS : SERVE_PATIENCE_MS;
     return store;
+}
+
+/* Who serves has more than one connection: who waits for a slow answer holds up nobody else. */
+static void open_stores(struct start *s)
+{
+    s->work.store = s->serve.store = s->url[0] ? open_postgres(s) : open_store(s);
+    for (size_t i = 0; s->url[0] && s->worker == 0 && i < SERVE_LANES - 1; i++)
+        s->serve.more[i] = open_postgres(s);
+    explicit_bzero(s->password, sizeof(s->password));
 }
 
 /* Before anything is confined: where it is, and the password, from the descriptor that the parent opened. */
@@ -321,7 +329,7 @@ int main(int argc, char *argv[])
     wall_of(&s, &wall, ports, dirs, roots);
     role_confine(r, &wall);
     (void)setenv("HOME", "/nonexistent", 1); /* a library that looks for files of a user's there asks nobody where */
-    s.work.store = s.serve.store = s.url[0] ? open_postgres(&s) : open_store(&s);
+    open_stores(&s);
     s.work.store->share = s.workers > 1 ? s.workers - 1 : 1; /* one tenant's turns never have all workers */
     (void)snprintf(s.work.proxy, sizeof(s.work.proxy), "%s", s.proxy);
     s.serve.owner = (unsigned)s.owner;

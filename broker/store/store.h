@@ -53,6 +53,10 @@ struct bstore {
     const struct bstore_ops *ops;
     uint64_t share;       /* so many turns of one tenant run at once, whatever else waits; 0: any number */
     uint64_t patience_ms; /* so long a call waits for a database that is away; 0: as long as is usual there */
+    /* Instead of poll(2) of one descriptor (-1: of none) for at most so many ms, for who serves others meanwhile; it
+     * may return before that, and while it waits nobody else uses this store. NULL: poll. */
+    void (*wait)(void *arg, int fd, short events, uint64_t ms);
+    void *wait_arg;
     /* The gateway that its workers' calls are run by, where several have one store: an id, or empty. */
     char home[ID_TEXT + 1];
 };

@@ -36,14 +36,24 @@ static int lost(struct link *k, const char *words)
     return -1;
 }
 
+void link_wait(const struct link *k, int fd, short events, uint64_t ms)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    if (k->face->wait != NULL)
+        k->face->wait(k->face->wait_arg, fd, events, ms);
+    else
+        (void)poll(&p, 1, (int)ms);
+}
+
 /* 0 when the socket is as it is waited for. */
 static int wait_for(const struct link *k, short events, uint64_t until)
 {
     uint64_t now = clock_ms(CLOCK_MONOTONIC);
-    struct pollfd p = {.fd = PQsocket(k->c), .events = events};
-    if (p.fd < 0 || now >= until)
+    int fd = PQsocket(k->c);
+    if (fd < 0 || now >= until)
         return -1;
-    return poll(&p, 1, (int)(until - now)) >= 0 ? 0 : -1;
+    link_wait(k, fd, events, until - now);
+    return 0;
 }
 
 /* PQgetResult can be called and does not wait. */

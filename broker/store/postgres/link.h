@@ -5,11 +5,13 @@
 #include <libpq-fe.h>
 
 #include "broker/store/sql/sql.h"
+#include "broker/store/store.h"
 #include "common/err.h"
 #include "common/id.h"
 #include "common/postgres/where.h"
 
 struct link {
+    const struct bstore *face; /* who waits, and how */
     struct pg_where where;
     char password[PG_PASSWORD_MAX + 1];
     char id[ID_TEXT + 1]; /* of this store's writer row */
@@ -28,6 +30,8 @@ struct link {
     struct err why;
 };
 
+/* Waits for a descriptor, or (-1) for nothing. */
+void link_wait(const struct link *k, int fd, short events, uint64_t ms);
 /* Connected, or -1 with why and passes. */
 int link_up(struct link *k) MUSTCHECK;
 void link_drop(struct link *k);

@@ -1,6 +1,5 @@
 #include "broker/store/postgres/postgres.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,9 +124,9 @@ static void forget_rows(struct sq *l)
         sq_reset(&l->stmt[i]);
 }
 
-static void pause_for(uint64_t ms)
+static void pause_for(struct pg *p, uint64_t ms)
 {
-    (void)poll(NULL, 0, (int)ms);
+    link_wait(&p->link, -1, 0, ms);
 }
 
 /* Was this change kept, whose commit was sent and not answered? Whoever asks for the writer's row waits until that
@@ -146,7 +145,7 @@ static int kept(struct pg *p)
         }
         if (clock_ms(CLOCK_MONOTONIC) + PAUSE_MS >= until)
             return -1;
-        pause_for(PAUSE_MS);
+        pause_for(p, PAUSE_MS);
     }
 }
 
@@ -233,7 +232,7 @@ static bool pg_again(struct sq *l)
     if (!again)
         p->since = 0;
     else
-        pause_for(pause);
+        pause_for(p, pause);
     p->tries++;
     return again;
 }
@@ -489,6 +488,7 @@ static struct pg *new_pg(const struct pg_where *where, struct span password, con
         return NULL;
     }
     sq_init(&p->sq, &base, test);
+    p->link.face = &p->sq.face;
     p->link.where = *where;
     if (password.n > 0)
         memcpy(p->link.password, password.p, password.n);
@@ -504,7 +504,7 @@ static struct bstore *open_in(struct pg *p, uint64_t ms, struct err *e)
         p->link.until = end;
         if (open_once(p) == 0)
             return &p->sq.face;
-        pause_for(PAUSE_MS);
+        pause_for(p, PAUSE_MS);
     } while (p->link.passes && clock_ms(CLOCK_MONOTONIC) < end);
     if (e != NULL)
         *e = p->link.why;

@@ -3,6 +3,7 @@
 again, and the database too; every turn ends once, and every stream is whole wherever it is read.
 
 BROKERS_MINUTES and BROKERS_CONVERSATIONS make it longer (make torture)."""
+import http.client
 import os
 import signal
 import threading
@@ -158,6 +159,34 @@ def a_database_that_is_killed_loses_and_doubles_nothing(lab):
         reader.until("turn.done", end="completed")
         reader.whole()
     once(postgres, said)
+
+
+@test()
+def who_waits_for_the_database_holds_up_nobody_else(lab):
+    postgres = Postgres(lab)
+    broker = start(lab, postgres, 1)[0]
+    first = patient(broker, "first")
+    broker.done(first)
+
+    def chat(n):
+        try:
+            broker.ask("POST", "/chat", {"message": f"second {n}"})
+        except (OSError, http.client.HTTPException):
+            pass  # the test is over
+
+    # What a chat needs is somebody else's for a while; what is read needs nothing of it.
+    lab.start([*postgres.drop, "psql", "-h", str(postgres.dir), "-U", "broker", "-d", "postgres", "-c",
+               "BEGIN", "-c", "SELECT 'taken' FROM countersign_broker.tenant FOR UPDATE", "-c", "SELECT pg_sleep(600)"],
+              cwd=postgres.dir, ready="taken")
+    waits = [threading.Thread(target=chat, args=(n,), daemon=True) for n in range(6)]
+    for thread in waits:
+        thread.start()
+    lab.wait_for("a chat that waits", lambda: int(postgres.ask(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type='Lock' AND application_name='countersign-broker'")[0]) >= 2)
+    reader = Reader(broker, first["conversation_id"], first["last_event_id"])
+    reader.until("turn.done", end="completed")
+    assert broker.ask("GET", "/nowhere")[0] == 404
+    assert all(thread.is_alive() for thread in waits[-2:]), "it was served behind what waits"
 
 
 if __name__ == "__main__":
