@@ -109,7 +109,6 @@ static int open_side(struct side *s, bool make)
         s->store = bstore_sqlite_alone(s->path, make, NULL, &s->state, &e);
     else
         s->store = bstore_postgres_alone(&s->where, span_of(s->password, s->password_n), make, NULL, &s->state, &e);
-    explicit_bzero(s->password, sizeof(s->password));
     return s->store != NULL || e.text[0] == '\0' ? 0 : refuse(s->said, e.text);
 }
 
@@ -122,21 +121,25 @@ static void show(const struct move_counts *n)
     }
 }
 
+static int may(const struct order *o, struct err *e)
+{
+    return move_may(o->from.store, o->from.state, o->to.store, o->to.state, e);
+}
+
 static int run(struct order *o)
 {
     struct move_counts n;
     struct err e;
-    int empty = 1;
     if (open_side(&o->from, false) != 0)
         return 1;
     if (o->from.store == NULL)
         return refuse(o->from.said, "there is no store");
-    if (open_side(&o->to, !o->dry) != 0)
+    if (open_side(&o->to, false) != 0)
         return 1;
-    if (o->to.store != NULL && o->to.state == BSTORE_WHOLE && (empty = move_is_empty(o->to.store, &e)) < 0)
-        return refuse(o->to.said, e.text);
-    if (move_may(o->from.state, o->to.state, empty == 1, &e) != 0)
+    if (may(o, &e) != 0)
         return refuse("nothing was changed", e.text);
+    if (o->to.store == NULL && !o->dry && (open_side(&o->to, true) != 0 || may(o, &e) != 0))
+        return o->to.store != NULL ? refuse("nothing was moved", e.text) : 1;
     if ((o->dry ? move_count(o->from.store, &n, &e) : move_all(o->from.store, o->to.store, &n, &e)) != 0)
         return refuse(o->dry ? "nothing was changed" : "the move has not ended", e.text);
     show(&n);
@@ -165,12 +168,16 @@ int migrate(int argc, char *const argv[])
         return usage();
     log_init("migrate", LOG_WARN);
     umask(077);
-    (void)setenv("HOME", "/nonexistent", 1); /* no library looks for files of a user's there */
+    /* What a library would take from there (PGOPTIONS, SSL_CERT_FILE) is said by nobody who moves a store. */
+    if (clearenv() != 0 || setenv("HOME", "/nonexistent", 1) != 0)
+        return refuse("the environment", "it cannot be cleared");
     if (take_side(&o.from, argv[i]) != 0 || take_side(&o.to, argv[i + 1]) != 0 ||
         take_password(&o.from, from_password) != 0 || take_password(&o.to, to_password) != 0 ||
         become_owner(o.to.file ? &o.to : &o.from) != 0)
         return 1;
     int r = run(&o);
+    explicit_bzero(o.from.password, sizeof(o.from.password));
+    explicit_bzero(o.to.password, sizeof(o.to.password));
     bstore_close(&o.from.store);
     bstore_close(&o.to.store);
     return r;

@@ -218,7 +218,8 @@ int move_count(struct bstore *s, struct move_counts *out, struct err *e)
     return all(sq_of(s), NULL, out, e);
 }
 
-int move_is_empty(struct bstore *s, struct err *e)
+/* 1: there is nothing in it, 0, or -1 with the reason. */
+static int is_empty(struct bstore *s, struct err *e)
 {
     struct sq *l = sq_of(s);
     struct reader r = {.from = l};
@@ -237,29 +238,96 @@ int move_is_empty(struct bstore *s, struct err *e)
     return sq_end(l, BS_OK) == BS_OK ? got == SQ_DONE : err_set(e, "%.400s", l->why);
 }
 
-int move_may(enum bstore_state from, enum bstore_state to, bool empty, struct err *e)
+/* --- which move it is ------------------------------------------------------------------------ */
+
+/* Of a store's last move; empty: there was none. */
+static int id_get(struct sq *l, struct sq_id *out, struct err *e)
 {
-    if (from == BSTORE_ABSENT)
+    struct span id = SPAN_NONE;
+    *out = (struct sq_id){""};
+    struct sq_stmt *q = sq_begin_read(l) == 0 ? sq_get(l, SQL_MOVE_ID_GET) : NULL;
+    enum sq_result got = q != NULL ? sq_step(q) : SQ_FAIL;
+    if (got == SQ_ROW)
+        id = sq_col(q, 0);
+    if (id.n > ID_TEXT)
+        (void)doom(l);
+    else if (id.n > 0)
+        memcpy(out->text, id.p, id.n);
+    if (q != NULL)
+        sq_reset(q);
+    return sq_end(l, got == SQ_FAIL ? BS_FAIL : BS_OK) == BS_OK ? 0 : err_set(e, "%.400s", l->why);
+}
+
+/* In a transaction. */
+static int id_put(struct sq *l, const struct sq_id *id)
+{
+    struct sq_stmt *q = sq_get(l, SQL_MOVE_ID_END);
+    if (q == NULL || sq_run(q) != 0 || (q = sq_get(l, SQL_MOVE_ID_PUT)) == NULL)
+        return -1;
+    sq_text(q, 1, span_of(id->text, ID_TEXT));
+    return sq_run(q);
+}
+
+static bool same_id(const struct sq_id *a, const struct sq_id *b)
+{
+    return a->text[0] != '\0' && strcmp(a->text, b->text) == 0;
+}
+
+/* The one that was cut off, or a new one, which the first store is told of before the other is touched. */
+static int id_of(struct sq *from, struct sq *to, struct sq_id *out, struct err *e)
+{
+    struct sq_id there;
+    struct id id;
+    if (id_get(from, out, e) != 0 || id_get(to, &there, e) != 0)
+        return -1;
+    if (same_id(out, &there))
+        return 0;
+    if (id_new(&id) != 0)
+        return err_set(e, "the system has no randomness to give");
+    *out = sq_id(&id);
+    if (sq_begin(from) != 0 || id_put(from, out) != 0)
+        return failed(from, e);
+    return sq_end(from, BS_OK) == BS_OK ? 0 : err_set(e, "%.400s", from->why);
+}
+
+int move_may(struct bstore *from, enum bstore_state is, struct bstore *to, enum bstore_state will, struct err *e)
+{
+    struct sq_id a = {""}, b = {""};
+    int empty = 1;
+    if (is == BSTORE_ABSENT)
         return err_set(e, "there is no store to move");
-    if (from == BSTORE_COPYING)
+    if (is == BSTORE_COPYING)
         return err_set(e,
                        "what was moved to the first store is not all there: move that to its end, or begin it anew");
-    if (from == BSTORE_MOVED && to != BSTORE_COPYING)
+    if (will == BSTORE_COPYING && (id_get(sq_of(from), &a, e) != 0 || id_get(sq_of(to), &b, e) != 0))
+        return -1;
+    if (is == BSTORE_MOVED && !same_id(&a, &b))
         return err_set(e, "the first store was moved before: brokers use the one that it was moved to");
-    if (to == BSTORE_MOVED)
+    if (will == BSTORE_COPYING && b.text[0] != '\0' && !same_id(&a, &b))
+        return err_set(e,
+                       "what is in the second store is of another move that has not ended: begin that one anew, or "
+                       "name another store");
+    if (will == BSTORE_MOVED)
         return err_set(e, "the second store is what is left of one that was moved: remove it, or name another");
-    if (to == BSTORE_WHOLE && !empty)
+    if (will == BSTORE_WHOLE && (empty = is_empty(to, e)) < 0)
+        return -1;
+    if (!empty)
         return err_set(e, "the second store has conversations of its own: name one that is empty, or none yet");
     return 0;
 }
 
-static int mark(struct sq *l, enum bstore_state state, bool clear, struct err *e)
+/* --- all of it --------------------------------------------------------------------------------- */
+
+/* clear: NULL, or the move that it is emptied for. */
+static int mark(struct sq *l, enum bstore_state state, const struct sq_id *clear, struct err *e)
 {
     bool ok = sq_begin(l) == 0;
-    for (size_t i = 0; ok && clear && i < MOVE_TABLES; i++) {
+    for (size_t i = 0; ok && clear != NULL && i < MOVE_TABLES; i++) {
         struct sq_stmt *q = sq_get(l, tables[i].end);
         ok = q != NULL && sq_run(q) == 0;
     }
+    if (ok && clear != NULL)
+        ok = id_put(l, clear) == 0;
     if (!ok || l->base->mark(l, state) != 0)
         return failed(l, e);
     return sq_end(l, BS_OK) == BS_OK ? 0 : err_set(e, "%.400s", l->why);
@@ -269,7 +337,9 @@ int move_all(struct bstore *from, struct bstore *to, struct move_counts *out, st
 {
     struct sq *a = sq_of(from), *b = sq_of(to);
     struct move_counts there;
-    if (mark(b, BSTORE_COPYING, true, e) != 0 || all(a, b, out, e) != 0 || all(b, NULL, &there, e) != 0)
+    struct sq_id id;
+    if (id_of(a, b, &id, e) != 0 || mark(b, BSTORE_COPYING, &id, e) != 0 || all(a, b, out, e) != 0 ||
+        all(b, NULL, &there, e) != 0)
         return -1;
     for (size_t i = 0; i < MOVE_TABLES; i++)
         if (out->of[i].rows != there.of[i].rows ||
@@ -280,5 +350,5 @@ int move_all(struct bstore *from, struct bstore *to, struct move_counts *out, st
                            out->of[i].table, (unsigned long long)there.of[i].rows,
                            (unsigned long long)out->of[i].rows);
     /* Never are both of them taken by brokers: two that go on with the same turns would do each call twice. */
-    return mark(a, BSTORE_MOVED, false, e) != 0 ? -1 : mark(b, BSTORE_WHOLE, false, e);
+    return mark(a, BSTORE_MOVED, NULL, e) != 0 ? -1 : mark(b, BSTORE_WHOLE, NULL, e);
 }

@@ -18,13 +18,14 @@ struct move_counts {
 
 /* What is there, at one moment, read to its end; 0, or -1 with the reason. */
 int move_count(struct bstore *s, struct move_counts *out, struct err *e) MUSTCHECK;
-/* 1: there is nothing in it, 0, or -1 with the reason. */
-int move_is_empty(struct bstore *s, struct err *e) MUSTCHECK;
-/* May one in this state be moved to one in that? 0, or -1 with words that say what to do. empty: of that one. */
-int move_may(enum bstore_state from, enum bstore_state to, bool empty, struct err *e) MUSTCHECK;
+/* May one that was found in this state be moved to one in that? Asked before `to` is made (NULL: it is
+ * BSTORE_ABSENT), and of what was made once more. 0, or -1 with words that say what to do. */
+int move_may(struct bstore *from, enum bstore_state is, struct bstore *to, enum bstore_state will,
+             struct err *e) MUSTCHECK;
 /* Moves it. Until the end no broker takes `to`; at the end no broker takes `from` any more. Who is cut off anywhere
  * finds `from` as it was, or `to` whole, or (for the moment between) neither of them taken, and in each case the same
- * move may be begun anew. 0, or -1 with the reason: from is as it was then, or the next attempt goes on from there.
+ * move may be begun anew: both have its id, and what one move has begun no other goes on with. 0, or -1 with the
+ * reason: from is as it was then, or the next attempt goes on from there.
  */
 int move_all(struct bstore *from, struct bstore *to, struct move_counts *out, struct err *e) MUSTCHECK;
 

@@ -11,6 +11,11 @@ CREATE TABLE countersign_broker.store (
 );
 INSERT INTO countersign_broker.store VALUES ('countersign-broker', 1, 'whole');
 
+-- The last move of this store, from it or to it: one row, or none. A move that was cut off is begun anew by itself alone.
+CREATE TABLE countersign_broker.move (
+    id text NOT NULL PRIMARY KEY
+);
+
 -- A connection's owner, and a number that each of its changes makes one more: when the answer to a commit was lost, it is seen
 -- here whether that was kept. It is the first row of each change, so whoever looks waits until it is known.
 CREATE TABLE countersign_broker.writer (

@@ -55,7 +55,10 @@
     X(MOVE_END_MESSAGE, MOVE_END("message")) \
     X(MOVE_END_DISPLAY, MOVE_END("display")) \
     X(MOVE_END_KEY, MOVE_END("chat_key")) \
-    X(MOVE_END_RECORDED, MOVE_END("recorded"))
+    X(MOVE_END_RECORDED, MOVE_END("recorded")) \
+    X(MOVE_ID_GET, "SELECT id FROM move") \
+    X(MOVE_ID_PUT, "INSERT INTO move(id) VALUES(?1)") \
+    X(MOVE_ID_END, MOVE_END("move"))
 /* clang-format on */
 
 #endif

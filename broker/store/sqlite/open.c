@@ -26,7 +26,7 @@ static const struct db_statement statements[STATEMENTS] = {
     [MARK_MOVED] = {"MARK_MOVED", MARK(BSTORE_APPLICATION_MOVED)},
 };
 static const char *const schemas[BSTORE_SCHEMA] = {schema_sql, schema_2_sql, schema_3_sql, schema_4_sql};
-static const unsigned tables[BSTORE_SCHEMA] = {8, 8, 9, 9};
+static const unsigned tables[BSTORE_SCHEMA] = {8, 8, 9, 10};
 
 static const struct db_other others[] = {
     {BSTORE_APPLICATION_COPYING,
@@ -41,7 +41,7 @@ static struct db_kind kind_of(int application, bool alone)
         .application = application,
         .versions = BSTORE_SCHEMA,
         .schema = schemas,
-        .tables = " tenant conversation turn step tool_call message display chat_key recorded ",
+        .tables = " tenant conversation turn step tool_call message display chat_key recorded move ",
         .count = tables,
         .statement = statements,
         .statements = STATEMENTS,
