@@ -17,7 +17,12 @@
         " ON CONFLICT(tenant) DO UPDATE SET open=tenant.open") \
     X(TENANT_LOCK, "SELECT 1 FROM tenant WHERE tenant=?1 FOR UPDATE") \
     X(TENANT_TRY, "SELECT 1 FROM tenant WHERE tenant=?1 FOR UPDATE SKIP LOCKED") \
-    X(TENANTS_LOCK, "SELECT 1 FROM tenant ORDER BY tenant FOR UPDATE") \
+    X(KEYS_OLD, "WITH old AS MATERIALIZED (SELECT tenant,key FROM chat_key WHERE at_ms<=?1 ORDER BY at_ms LIMIT 16384)," \
+        " held AS MATERIALIZED (SELECT tenant FROM tenant WHERE tenant IN (SELECT tenant FROM old) ORDER BY tenant" \
+        " FOR UPDATE SKIP LOCKED), gone AS (DELETE FROM chat_key c USING old,held WHERE held.tenant=old.tenant" \
+        " AND c.tenant=old.tenant AND c.key=old.key AND c.at_ms<=?1 RETURNING c.tenant) UPDATE tenant t SET keys=t.keys-g.n" \
+        " FROM (SELECT tenant,count(*) AS n FROM gone GROUP BY tenant) g WHERE t.tenant=g.tenant") \
+    X(KEYS_COUNT, "") \
     X(TENANT_SERVED, "INSERT INTO served(tenant,served) VALUES(?1,1+(SELECT coalesce(max(served),0) FROM served))" \
         " ON CONFLICT(tenant) DO UPDATE SET served=excluded.served") \
     X(SHARE_OVER, "SELECT 1 WHERE (SELECT count(*) FROM turn WHERE tenant=?1 AND state='running' AND claimed_until>?2)>?3") \
@@ -29,6 +34,7 @@
         " ON t.tenant=k.tenant JOIN conversation v ON v.tenant=t.tenant AND v.id=t.conversation WHERE t.state IN " SQL_OPEN \
         " AND t.ready_ms<=?1 AND (t.state='queued' OR t.claimed_until<=?1) AND NOT EXISTS (SELECT 1 FROM turn u" \
         " WHERE u.tenant=t.tenant AND u.conversation=t.conversation AND u.state IN " SQL_OPEN " AND u.nth<t.nth)" \
+        " AND (t.state='queued' OR t.lost-CASE WHEN ?3>t.claimed_until-t.claim_ms THEN 1 ELSE 0 END+1<?4)" \
         " ORDER BY k.served,t.ready_ms,t.created_ms LIMIT 1 FOR UPDATE OF t,v SKIP LOCKED") \
     X(TURN_CANCEL, "UPDATE turn SET cancelled=1,ready_ms=least(ready_ms,?3) WHERE tenant=?1 AND id=?2 AND state IN " SQL_OPEN \
         " RETURNING epoch,conversation") \

@@ -188,14 +188,17 @@ enum bstore_result sq_chat(struct bstore *s, const struct bstore_chat *in, struc
 struct next {
     bool ran; /* by a worker whose claim ran out */
     uint64_t lost;
+    bool aside;
 };
+/* What is left out: a turn that ended so many workers. */
+enum { LOST_ANY = INT32_MAX };
 
 static uint64_t share(const struct sq *l)
 {
     return l->face.share > 0 ? l->face.share : INT64_MAX;
 }
 
-static enum bstore_result next_of(struct sq *l, struct claim *c, struct next *out)
+static enum bstore_result next_of(struct sq *l, uint64_t lost, struct claim *c, struct next *out)
 {
     struct sq_stmt *q = sq_get(l, SQL_CLAIM_NEXT);
     if (q == NULL)
@@ -203,6 +206,7 @@ static enum bstore_result next_of(struct sq *l, struct claim *c, struct next *ou
     sq_int(q, 1, l->now);
     sq_int(q, 2, share(l));
     sq_int(q, 3, l->started);
+    sq_int(q, 4, lost);
     enum sq_result got = sq_step(q);
     enum bstore_result r = got == SQ_DONE ? BS_NONE : BS_FAIL;
     if (got == SQ_ROW && sq_col(q, 0).n <= BSTORE_NAME_MAX) {
@@ -213,6 +217,7 @@ static enum bstore_result next_of(struct sq *l, struct claim *c, struct next *ou
         c->conversation = sq_col_id(l, q, 2);
         out->ran = span_eq(sq_col(q, 3), SPAN("running"));
         out->lost = sq_col_int(q, 4) + out->ran;
+        out->aside = out->ran && out->lost >= BSTORE_LOST_MAX;
         r = BS_OK;
     }
     sq_reset(q);
@@ -266,14 +271,14 @@ static enum bstore_result say_asked(struct sq *l, const struct claim *c)
 }
 
 /* The next turn is taken, or (*aside) set aside. */
-static enum bstore_result one(struct sq *l, uint64_t ms, struct claim *c, bool *aside)
+static enum bstore_result one(struct sq *l, uint64_t ms, uint64_t lost, struct claim *c, bool *aside)
 {
     struct next n;
-    enum bstore_result r = sq_begin(l) != 0 ? BS_FAIL : next_of(l, c, &n);
-    *aside = r == BS_OK && n.ran && n.lost >= BSTORE_LOST_MAX;
+    enum bstore_result r = sq_begin(l) != 0 ? BS_FAIL : next_of(l, lost, c, &n);
+    *aside = r == BS_OK && n.aside;
     if (r != BS_OK)
         return r;
-    if (*aside)
+    if (n.aside)
         return sq_set_aside(l, c);
     if ((r = take(l, &n, ms, c)) == BS_OK)
         r = say_asked(l, c);
@@ -284,12 +289,17 @@ enum bstore_result sq_claim(struct bstore *s, const struct id *worker, uint64_t 
 {
     struct sq *l = sq_of(s);
     bool aside = true;
+    uint64_t lost = LOST_ANY;
     enum bstore_result r = BS_OK;
     for (unsigned i = 0; r == BS_OK && aside && i < LOOKED_AT_MAX; i++) {
         do {
             *out = (struct claim){.worker = *worker};
-            r = sq_end(l, one(l, ms, out, &aside));
+            r = sq_end(l, one(l, ms, lost, out, &aside));
         } while (sq_again(l));
+        if (r == BS_NONE && aside && lost == LOST_ANY) { /* its tenant's row is somebody's: the others do not wait */
+            lost = BSTORE_LOST_MAX;
+            r = BS_OK;
+        }
     }
     return r == BS_OK && aside ? BS_NONE : r; /* the rest when it is asked again */
 }
@@ -411,8 +421,8 @@ enum bstore_result sq_cancel(struct bstore *s, struct span tenant, const struct 
 
 static enum bstore_result sweep(struct sq *l)
 {
-    struct sq_stmt *q = sq_get(l, SQL_TENANTS_LOCK);
-    if (q == NULL || sq_run(q) != 0 || (q = sq_get(l, SQL_KEYS_OLD)) == NULL)
+    struct sq_stmt *q = sq_get(l, SQL_KEYS_OLD);
+    if (q == NULL)
         return BS_FAIL;
     sq_int(q, 1, l->now > BSTORE_KEY_AGE_MAX ? l->now - BSTORE_KEY_AGE_MAX : 0);
     if (sq_run(q) != 0 || (q = sq_get(l, SQL_KEYS_COUNT)) == NULL || sq_run(q) != 0)

@@ -13,7 +13,6 @@
     X(TENANT_LOCK_NEW, "") \
     X(TENANT_LOCK, "") \
     X(TENANT_TRY, "SELECT 1") \
-    X(TENANTS_LOCK, "") \
     X(TENANT_GET, "SELECT conversations,open,keys FROM tenant WHERE tenant=?1") \
     X(TENANT_COUNT, "UPDATE tenant SET conversations=conversations+?2,open=open+?3,keys=keys+?4 WHERE tenant=?1") \
     X(TENANT_SERVED, "UPDATE tenant SET served=1+(SELECT max(served) FROM tenant) WHERE tenant=?1") \
