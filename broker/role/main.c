@@ -29,7 +29,8 @@ enum {
     /* How long one call waits for a database that is away: a worker most of its claim, since it can do nothing else;
      * who serves, so long that a restart of it is not noticed. */
     WORKER_PATIENCE_MS = WORK_CLAIM_MS * 4 / 5,
-    SERVE_PATIENCE_MS = 3000
+    SERVE_PATIENCE_MS = 3000,
+    START_PATIENCE_MS = 1000
 };
 
 struct start {
@@ -224,16 +225,37 @@ static void home_of(const struct start *s, char home[ID_TEXT + 1])
     dynbuf_free(&text);
 }
 
-/* A connection that breaks later is made again by the store itself; one that never was is somebody's mistake. */
+/* A connection that breaks, or is not there yet, is made by the store itself: a database that is away ends nothing,
+ * least of all the rest of the gateway. */
 static struct bstore *open_postgres(struct start *s)
 {
     struct err e;
-    struct bstore *store = bstore_postgres_open(&s->where, span_of(s->password, s->password_n), NULL, &e);
+    struct bstore *store = bstore_postgres_later(&s->where, span_of(s->password, s->password_n), NULL, &e);
     if (store == NULL)
         log_die("the broker's store: %s", e.text);
     home_of(s, store->home);
-    store->patience_ms = s->worker > 0 ? WORKER_PATIENCE_MS : SERVE_PATIENCE_MS;
+    store->patience_ms = START_PATIENCE_MS;
     return store;
+}
+
+/* Who serves says what is wrong with it, before anybody asks. */
+static void look_at_store(struct start *s)
+{
+    if (s->url[0] && s->worker == 0 && bstore_sweep(s->work.store) != BS_OK)
+        log_error("the broker's store cannot be used: %s; until it can, what the broker is asked is answered with "
+                  "503, and no turn goes on; the rest of the gateway is not held up by that",
+                  bstore_why(s->work.store));
+}
+
+/* From now on it waits as long as usual; while the gateway starts, others wait for this process. */
+static void be_patient(struct start *s)
+{
+    if (s->url[0] == '\0')
+        return;
+    s->work.store->patience_ms = s->worker > 0 ? WORKER_PATIENCE_MS : SERVE_PATIENCE_MS;
+    for (size_t i = 0; i + 1 < SERVE_LANES; i++)
+        if (s->serve.more[i] != NULL)
+            s->serve.more[i]->patience_ms = SERVE_PATIENCE_MS;
 }
 
 /* Who serves has more than one connection: who waits for a slow answer holds up nobody else. */
@@ -257,10 +279,13 @@ static void read_store(struct start *s, const struct role *r)
         return;
     int fd = role_config_fd(r, 0);
     ssize_t n = fd >= 0 ? pread(fd, s->password, sizeof(s->password), 0) : -1;
-    if (n <= 0 || n > PG_PASSWORD_MAX)
-        log_die("the broker's store: store_password: has no password, or one that is too long");
+    if (n < 0 || n > PG_PASSWORD_MAX)
+        log_die("the broker's store: store_password: %s", n < 0 ? "it cannot be read" : "the password is too long");
     while (n > 0 && (s->password[n - 1] == '\n' || s->password[n - 1] == '\r'))
         n--;
+    if (n == 0)
+        log_die("the broker's store: store_password: the file has no password in it: write one, or take the setting "
+                "out");
     if (memchr(s->password, '\0', (size_t)n) != NULL)
         log_die("the broker's store: the password has a zero byte in it");
     s->password_n = (size_t)n;
@@ -330,6 +355,7 @@ int main(int argc, char *argv[])
     role_confine(r, &wall);
     (void)setenv("HOME", "/nonexistent", 1); /* a library that looks for files of a user's there asks nobody where */
     open_stores(&s);
+    look_at_store(&s);
     s.work.store->share = s.workers > 1 ? s.workers - 1 : 1; /* one tenant's turns never have all workers */
     (void)snprintf(s.work.proxy, sizeof(s.work.proxy), "%s", s.proxy);
     s.serve.owner = (unsigned)s.owner;
@@ -338,6 +364,7 @@ int main(int argc, char *argv[])
         work_begin(&s.work);
     else if (serve_begin(&s.serve) != 0)
         log_die("out of memory");
+    be_patient(&s);
     role_ready(r);
     return loop_run(s.loop) == 0 ? 0 : 1;
 }

@@ -10,8 +10,10 @@ static void claim(struct work *w)
     enum bstore_result r = bstore_claim(w->store, &w->id, WORK_CLAIM_MS, &c);
     if (r == BS_OK)
         task_begin(w, &c);
-    else if (r != BS_NONE)
+    else if (r != BS_NONE && loop_now(w->loop) >= w->say_ms) { /* a database that is away is asked often */
         log_warn("the broker's store cannot be asked for a turn: %s", bstore_why(w->store));
+        w->say_ms = loop_now(w->loop) + WORK_SAY_MS;
+    }
 }
 
 /* Taking one is a write that all workers wait for each other with: it is tried when somebody has written something,

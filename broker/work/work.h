@@ -34,6 +34,7 @@ enum {
     WORK_SILENCE_MS = 10 * 60 * 1000, /* of a model; a lease of which less is left is not shown to one */
     WORK_LOOK_MS = 100,               /* how often it is looked whether there may be a turn */
     WORK_TRY_MS = 1000,               /* and how often one is asked for, though nobody has written anything */
+    WORK_SAY_MS = 10 * 1000,          /* and how often it is said that the store cannot be asked */
     WORK_TURN_BYTES = 256 << 20, /* of memory that one turn may take; the process has as much and a little more */
     WORK_STEP_BYTES = 64 << 20,
     WORK_TODO_MAX = 256,
@@ -60,6 +61,7 @@ struct work {
     struct timer *look;
     uint8_t refused[64];    /* by a turn's id: how often in a row the gateway gave it no identity */
     uint64_t pulse, try_ms; /* of the store when it was looked last; when a turn is asked for even so */
+    uint64_t say_ms;        /* before that it is not said again that the store cannot be asked */
     struct task *task;
     bool stopping;
 };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -221,10 +222,21 @@ static void ledger(struct settings *s, struct parent *p)
 /* Read by who connects; the user it runs as could not open it. */
 static int open_password(const struct config_broker *b)
 {
-    int fd = b->password[0] ? open(b->password, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-    if (b->password[0] && fd < 0)
+    struct stat st;
+    if (b->password[0] == '\0')
+        return -1;
+    /* It may have become another kind of file since the configuration was read: nobody waits for a pipe's writer. */
+    int fd = open(b->password, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) != 0) {
         log_error("store_password: %s cannot be opened: %s", b->password, strerror(errno));
-    return fd;
+    } else if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0) {
+        log_error("store_password: %s has to be a file that its owner alone can read: chmod 600", b->password);
+    } else {
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
 void parent_configure(struct parent *p, struct child *c)

@@ -10,6 +10,8 @@
 /* So long for one attempt to connect, ms; and between two, as often as the one before took. */
 enum { CONNECT_MS = 3000, PAUSE_TIMES = 5, PAUSE_LEAST_MS = 50, PAUSE_MOST_MS = 2000 };
 
+#define IN_FAILED_TRANSACTION "25P02"
+
 /* --- waiting --------------------------------------------------------------------------- */
 
 static int failed(struct link *k, bool passes, const char *words)
@@ -78,8 +80,17 @@ static int ready(struct link *k)
  * and what ends with the connection. */
 static bool may_pass(const char *state)
 {
-    static const char *const states[] = {"40001", "40P01", "55P03", "57014", "57P01",
-                                         "57P02", "57P03", "53300", "25P03", "25006"};
+    static const char *const states[] = {"40001",
+                                         "40P01",
+                                         "55P03",
+                                         "57014",
+                                         "57P01",
+                                         "57P02",
+                                         "57P03",
+                                         "53300",
+                                         "25P03",
+                                         "25006",
+                                         IN_FAILED_TRANSACTION};
     if (state == NULL)
         return true;
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
@@ -128,9 +139,13 @@ PGresult *link_answer(struct link *k, int sent)
     }
     if (!is_error(r))
         return r;
-    (void)failed(k, may_pass(PQresultErrorField(r, PG_DIAG_SQLSTATE)), PQresultErrorMessage(r));
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    /* Without a state it is not the database that says so, and what that has done is not known; and a transaction
+     * that failed and was not ended takes nothing any more. */
+    bool over = state == NULL || strcmp(state, IN_FAILED_TRANSACTION) == 0 || PQstatus(k->c) == CONNECTION_BAD;
+    (void)failed(k, may_pass(state), PQresultErrorMessage(r));
     PQclear(r);
-    if (PQstatus(k->c) == CONNECTION_BAD)
+    if (over)
         link_drop(k);
     return NULL;
 }
@@ -167,9 +182,17 @@ void link_tell(struct link *k)
     }
 }
 
-void link_listen(struct link *k)
+void link_hear(struct link *k)
 {
     PGnotify *n;
+    while (k->c != NULL && (n = PQnotifies(k->c)) != NULL) {
+        k->pulses += n->be_pid != PQbackendPID(k->c);
+        PQfreemem(n);
+    }
+}
+
+void link_listen(struct link *k)
+{
     if (k->c == NULL || !PQconsumeInput(k->c)) {
         if (k->c != NULL)
             link_drop(k);
@@ -180,10 +203,7 @@ void link_listen(struct link *k)
         k->telling = r != NULL;
         PQclear(r);
     }
-    while ((n = PQnotifies(k->c)) != NULL) {
-        k->pulses += n->be_pid != PQbackendPID(k->c);
-        PQfreemem(n);
-    }
+    link_hear(k);
 }
 
 /* --- connecting ------------------------------------------------------------------------ */
@@ -243,14 +263,32 @@ static PGconn *start(const struct link *k)
     return PQconnectStartParams(keys, values, 0);
 }
 
+/* The database is there, and says no: to this user, this password, this name of a database. Before there is a
+ * connection its SQLSTATE is in the words alone. */
+static bool refuses(const char *words)
+{
+    static const char *const states[] = {" 28P01: ", " 28000: ", " 3D000: "};
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+        if (strstr(words, states[i]) != NULL)
+            return true;
+    return false;
+}
+
 static int connected(struct link *k, uint64_t until)
 {
+    (void)PQsetErrorVerbosity(k->c, PQERRORS_VERBOSE);
     for (;;) {
         PostgresPollingStatusType s = PQconnectPoll(k->c);
-        if (s == PGRES_POLLING_OK)
+        if (s == PGRES_POLLING_OK) {
+            (void)PQsetErrorVerbosity(k->c, PQERRORS_DEFAULT);
             return 0;
-        if (s == PGRES_POLLING_FAILED)
-            return lost(k, PQerrorMessage(k->c));
+        }
+        if (s == PGRES_POLLING_FAILED) {
+            bool passes = !refuses(PQerrorMessage(k->c));
+            (void)lost(k, PQerrorMessage(k->c));
+            k->passes = passes;
+            return -1;
+        }
         if (wait_for(k, s == PGRES_POLLING_READING ? POLLIN : POLLOUT, until) != 0)
             return lost(k, "it did not answer in time");
     }
@@ -281,6 +319,12 @@ static int set_up(struct link *k)
     PQclear(r);
     if (!ours)
         return failed(k, true, "countersign-broker migrate has the store just now");
+    if (k->alone) { /* nobody waits for it: to empty a large store, or to read it, may take long */
+        r = link_say(k, "SET statement_timeout=0; SET idle_in_transaction_session_timeout=0");
+        PQclear(r);
+        if (r == NULL)
+            return -1;
+    }
     return k->serves ? link_is_whole(k) : 0;
 }
 
@@ -309,7 +353,7 @@ int link_up(struct link *k)
         return failed(k, false, "the connection was lost; begin the move anew");
     pause = pause < PAUSE_LEAST_MS ? PAUSE_LEAST_MS : pause > PAUSE_MOST_MS ? PAUSE_MOST_MS : pause;
     if (k->tried != 0 && now < k->tried + pause) {
-        k->passes = true;
+        k->passes = k->tried_passes;
         return -1; /* the words are those of the last attempt */
     }
     if ((k->c = start(k)) == NULL)
@@ -320,6 +364,7 @@ int link_up(struct link *k)
         r = PQsetnonblocking(k->c, 1) == 0 ? set_up(k) : lost(k, "out of memory");
     k->tried = r == 0 ? 0 : clock_ms(CLOCK_MONOTONIC);
     k->took_ms = r == 0 ? 0 : k->tried - now;
+    k->tried_passes = k->passes;
     if (r != 0 && k->c != NULL)
         link_drop(k);
     return r;

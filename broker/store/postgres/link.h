@@ -25,6 +25,7 @@ struct link {
     uint64_t wait_ms;        /* the database gives up a statement after so long */
     uint64_t started;        /* when the database was started, ms of Unix */
     uint64_t tried, took_ms; /* the last attempt to connect that failed: its end, and how long it was */
+    bool tried_passes;       /* what that failed by may go well another time */
     uint64_t pulses;
     bool passes; /* what failed last may go well another time */
     struct err why;
@@ -45,6 +46,8 @@ uint64_t link_number(const PGresult *r, int at);
 int link_is_whole(struct link *k) MUSTCHECK;
 /* Others are to look; nobody waits for it. */
 void link_tell(struct link *k);
+/* What of it has come in meanwhile is in pulses, and takes no memory any more. */
+void link_hear(struct link *k);
 /* What the others said since it was asked last is in pulses. */
 void link_listen(struct link *k);
 

@@ -31,6 +31,7 @@ struct pg {
     bool reads, begun; /* a transaction is open */
     bool away;         /* it was given up once: until it is back, a call tries once */
     bool makes;        /* where there is none it is made */
+    bool unmade;       /* it was not there yet: whoever comes to it first sees to the tables */
     enum bstore_state found;
     uint64_t mark;  /* of this transaction, in the writer's row */
     uint64_t since; /* when the call began, ms of CLOCK_MONOTONIC; 0: there is none */
@@ -60,17 +61,17 @@ static uint64_t patience(const struct pg *p)
 
 /* --- transactions ---------------------------------------------------------------------- */
 
+#define NOW "(extract(epoch FROM clock_timestamp())*1000)::bigint"
+
 static int add_writer(struct pg *p)
 {
     char sql[256];
-    (void)snprintf(sql, sizeof(sql), "INSERT INTO writer(id,n,seen_ms) VALUES('%s',0,0) ON CONFLICT DO NOTHING",
+    (void)snprintf(sql, sizeof(sql), "INSERT INTO writer(id,n,seen_ms) VALUES('%s',0," NOW ") ON CONFLICT DO NOTHING",
                    p->link.id);
     PGresult *r = link_say(&p->link, sql);
     PQclear(r);
     return r != NULL ? 0 : -1;
 }
-
-#define NOW "(extract(epoch FROM clock_timestamp())*1000)::bigint"
 
 /* What only reads sees one moment of the store. What changes it waits for rows and then sees them as they are: the
  * order of the locks (sq.h) and the fence are what holds it together, and its first row is the writer's own. */
@@ -82,13 +83,13 @@ static int begin(struct pg *p, bool reads)
                          : "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; UPDATE writer SET n=n+1,seen_ms=" NOW
                            " WHERE id='%s' RETURNING n,seen_ms",
                    p->link.id);
+    p->begun = true; /* of both statements the first may have been done, and the second not */
     PGresult *r = link_say(&p->link, sql);
     if (r == NULL)
         return -1;
     bool there = PQntuples(r) == 1;
     p->mark = link_number(r, 0);
     p->sq.now = link_number(r, 1);
-    p->begun = true;
     PQclear(r);
     if (there)
         return 0;
@@ -96,6 +97,8 @@ static int begin(struct pg *p, bool reads)
     p->begun = false;
     return add_writer(p) == 0 ? begin(p, reads) : -1;
 }
+
+static int open_once(struct pg *p);
 
 static int pg_begin(struct sq *l, bool reads)
 {
@@ -110,9 +113,10 @@ static int pg_begin(struct sq *l, bool reads)
         p->link.until = now + PAUSE_MOST_MS;
     p->reads = reads;
     p->link.passes = false;
-    if (link_up(&p->link) != 0)
+    if ((p->unmade ? open_once(p) : link_up(&p->link)) != 0)
         return doom(p);
-    p->away = false;
+    p->away = p->unmade = false;
+    link_hear(&p->link); /* a broker that nobody watches asks for no pulse */
     l->started = l->test == NULL || l->test->now_ms == NULL ? p->link.started : 0;
     at(l, "BEGIN");
     return begin(p, reads) == 0 ? 0 : doom(p);
@@ -459,11 +463,11 @@ static int make(struct pg *p)
     if (k->alone)
         return make_alone(p, there, ok);
     if (ok && !there)
-        PQclear(link_say(k, schema_sql));
-    if (k->c == NULL || !ok || is_ours(k, &ok) != 0 || link_is_whole(k) != 0)
+        (void)asked(k, schema_sql, &ok);
+    if (!ok || is_ours(k, &ok) != 0 || link_is_whole(k) != 0)
         return -1;
     k->serves = true;
-    (void)asked(k, "DELETE FROM writer WHERE seen_ms<" NOW "-2592000000 AND seen_ms>0; COMMIT", &ok);
+    (void)asked(k, "DELETE FROM writer WHERE seen_ms<" NOW "-2592000000; COMMIT", &ok);
     return ok ? 0 : -1;
 }
 
@@ -517,6 +521,16 @@ struct bstore *bstore_postgres_open(const struct pg_where *where, struct span pa
 {
     struct pg *p = new_pg(where, password, test, e);
     return p != NULL ? open_in(p, BSTORE_PG_MAKE_MS, e) : NULL;
+}
+
+struct bstore *bstore_postgres_later(const struct pg_where *where, struct span password,
+                                     const struct bstore_test *test, struct err *e)
+{
+    struct pg *p = new_pg(where, password, test, e);
+    if (p == NULL)
+        return NULL;
+    p->unmade = true;
+    return &p->sq.face;
 }
 
 struct bstore *bstore_postgres_alone(const struct pg_where *where, struct span password, bool make,

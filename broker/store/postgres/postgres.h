@@ -20,6 +20,10 @@ enum {
  * put while the store is open. */
 struct bstore *bstore_postgres_open(const struct pg_where *where, struct span password,
                                     const struct bstore_test *test, struct err *e) MUSTCHECK;
+/* The same store, of which nobody waits for the database: the first call connects, and makes the tables where there
+ * are none; it fails like any other as long as it cannot. NULL: out of memory, or the password is too long. */
+struct bstore *bstore_postgres_later(const struct pg_where *where, struct span password,
+                                     const struct bstore_test *test, struct err *e) MUSTCHECK;
 /* For who moves a store: as long as it is connected nobody else uses it, and while somebody does it is refused.
  * *state: what it was found as; make: where there is none it is made, as BSTORE_COPYING. NULL with the reason, or
  * BSTORE_ABSENT and none. */
