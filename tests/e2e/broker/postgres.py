@@ -29,10 +29,13 @@ class Postgres:
              "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB"],
             cwd=self.dir, ready=r"database system is ready to accept connections")
 
-    def restart(self):
+    def stop(self):
         """As if its machine had lost its power: -m immediate."""
         self.process.signal(signal.SIGQUIT)
         self.process.wait()
+
+    def restart(self):
+        self.stop()
         self.start()
 
     def ask(self, sql):
