@@ -3,6 +3,8 @@
 #include "common/log.h"
 #include "common/net/loop.h"
 
+enum { SAY_MS = 10 * 1000 }; /* a database that is away is asked often, and it is not said each time */
+
 /* A turn that is on the queue. */
 static void claim(struct work *w)
 {
@@ -10,9 +12,9 @@ static void claim(struct work *w)
     enum bstore_result r = bstore_claim(w->store, &w->id, WORK_CLAIM_MS, &c);
     if (r == BS_OK)
         task_begin(w, &c);
-    else if (r != BS_NONE && loop_now(w->loop) >= w->say_ms) { /* a database that is away is asked often */
+    else if (r != BS_NONE && loop_now(w->loop) >= w->say_ms) {
         log_warn("the broker's store cannot be asked for a turn: %s", bstore_why(w->store));
-        w->say_ms = loop_now(w->loop) + WORK_SAY_MS;
+        w->say_ms = loop_now(w->loop) + SAY_MS;
     }
 }
 

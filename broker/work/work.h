@@ -34,7 +34,6 @@ enum {
     WORK_SILENCE_MS = 10 * 60 * 1000, /* of a model; a lease of which less is left is not shown to one */
     WORK_LOOK_MS = 100,               /* how often it is looked whether there may be a turn */
     WORK_TRY_MS = 1000,               /* and how often one is asked for, though nobody has written anything */
-    WORK_SAY_MS = 10 * 1000,          /* and how often it is said that the store cannot be asked */
     WORK_TURN_BYTES = 256 << 20, /* of memory that one turn may take; the process has as much and a little more */
     WORK_STEP_BYTES = 64 << 20,
     WORK_TODO_MAX = 256,
@@ -59,9 +58,8 @@ struct work {
     struct tls_client *tls;          /* whom the gateway is, NULL: it has not said yet */
     char proxy[128];                 /* its host:port */
     struct timer *look;
-    uint8_t refused[64];    /* by a turn's id: how often in a row the gateway gave it no identity */
-    uint64_t pulse, try_ms; /* of the store when it was looked last; when a turn is asked for even so */
-    uint64_t say_ms;        /* before that it is not said again that the store cannot be asked */
+    uint8_t refused[64];            /* by a turn's id: how often in a row the gateway gave it no identity */
+    uint64_t pulse, try_ms, say_ms; /* of the store when it was looked last; asked even so; said to be away again */
     struct task *task;
     bool stopping;
 };
