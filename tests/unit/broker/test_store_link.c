@@ -10,7 +10,7 @@
 
 enum { LOOKS = 3000, LOOK_MS = 10 };
 
-static unsigned begins, heard;
+static unsigned begins, heard, sent;
 static bool spoilt; /* the next answer is none */
 
 /* libpq's own, for this program: an error that no database has said, over a connection that stands. */
@@ -72,11 +72,13 @@ static void what_cannot_begin_is_over(void **state)
 
 static void spoil(void *arg, const char *point)
 {
-    spoilt = strcmp(point, "SENT") == 0;
+    if (strcmp(point, "SENT") == 0)
+        spoilt = ++sent == 1;
 }
 
 static void an_error_that_no_database_said_is_looked_up(void **state)
 {
+    sent = 0;
     fix_test.at = spoil;
     (void)fix_chat("acme", NULL);
     fix_test.at = NULL;
