@@ -542,7 +542,7 @@ struct bstore *bstore_postgres_alone(const struct pg_where *where, struct span p
         return NULL;
     p->link.alone = true;
     p->makes = make;
-    struct bstore *s = open_in(p, BSTORE_PG_PATIENCE_MS, e);
+    struct bstore *s = open_in(p, BSTORE_PG_MAKE_MS, e); /* one that is in use is refused before that */
     if (s == NULL)
         return NULL;
     *state = p->found;
