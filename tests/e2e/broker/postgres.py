@@ -28,6 +28,7 @@ class Postgres:
             [*self.drop, BIN / "postgres", "-D", self.dir / "data", "-c", f"unix_socket_directories={self.dir}",
              "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB"],
             cwd=self.dir, ready=r"database system is ready to accept connections")
+        self.process.end_by = signal.SIGINT  # at TERM it waits until everybody who is connected has gone
 
     def stop(self):
         """As if its machine had lost its power: -m immediate."""
