@@ -8,13 +8,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/kit.h"
 
-enum { NOBODY = 65534, PATIENCE_MS = 300 * 1000, LOOK_MS = 5 };
+enum { NOBODY = 65534, PATIENCE_MS = 300 * 1000, LOOK_MS = 5, ROOM = 512 << 20 };
 static const char bin[] = "/usr/lib/postgresql/15/bin";
 
 char pg_url[160];
@@ -86,11 +87,20 @@ static PGconn *connection(void)
     return NULL;
 }
 
+/* Memory, where it has room for a database and its log; a container's often has not. */
+static const char *base(void)
+{
+    struct statvfs v;
+    bool roomy =
+        access("/dev/shm", W_OK) == 0 && statvfs("/dev/shm", &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize >= ROOM;
+    return roomy ? "/dev/shm" : "/tmp";
+}
+
 void pg_start(void)
 {
     char data[96];
     int status;
-    snprintf(folder, sizeof(folder), "%s/cs-pg-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(folder, sizeof(folder), "%s/cs-pg-XXXXXX", base());
     assert_non_null(mkdtemp(folder));
     if (geteuid() == 0)
         assert_int_equal(chown(folder, NOBODY, NOBODY), 0);
