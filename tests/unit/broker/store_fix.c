@@ -99,6 +99,7 @@ int fix_setup(void **state)
     fix_now = 1000000;
     arena_init(&fix_arena, 64 << 20);
     if (fix_postgres) {
+        pg_cut(); /* what a test that failed left open */
         pg_quiet();
         pg_empty();
     }
