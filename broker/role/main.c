@@ -1,4 +1,5 @@
 /* countersign-broker: its start-up, as a checklist. One process serves (worker 0), each other one runs turns. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -7,7 +8,9 @@
 
 #include "broker/mcp/table/table.h"
 #include "broker/models/route/table.h"
+#include "broker/role/migrate.h"
 #include "broker/serve/serve.h"
+#include "broker/store/postgres/postgres.h"
 #include "broker/store/sqlite/sqlite.h"
 #include "broker/work/work.h"
 #include "common/file.h"
@@ -19,10 +22,22 @@
 #include "common/role/role.h"
 #include "proxy/msgs.h"
 
-enum { TEXT = 1024, OPEN_TRIES = 100, OPEN_PAUSE_MS = 50 };
+enum {
+    TEXT = 1024,
+    OPEN_TRIES = 100,
+    OPEN_PAUSE_MS = 50,
+    /* How long one call waits for a database that is away: a worker most of its claim, since it can do nothing else;
+     * who serves, so long that a restart of it is not noticed. */
+    WORKER_PATIENCE_MS = WORK_CLAIM_MS * 4 / 5,
+    SERVE_PATIENCE_MS = 3000,
+    START_PATIENCE_MS = 1000
+};
 
 struct start {
-    char dir[TEXT], db[TEXT], models[TEXT], tools[TEXT], proxy[128], boot[64];
+    char dir[TEXT], db[TEXT], models[TEXT], tools[TEXT], proxy[128], boot[64], url[TEXT], has_password[8];
+    struct pg_where where;
+    char password[PG_PASSWORD_MAX + 1];
+    size_t password_n;
     uint64_t worker, workers, owner;
     struct work work;
     struct serve serve;
@@ -37,9 +52,11 @@ static void setting(void *arg, struct span key, struct span value)
         const char *key;
         char *to;
         size_t room;
-    } texts[] = {{"broker_dir", s->dir, sizeof(s->dir)},   {"broker_db", s->db, sizeof(s->db)},
-                 {"models", s->models, sizeof(s->models)}, {"tools", s->tools, sizeof(s->tools)},
-                 {"boot", s->boot, sizeof(s->boot)},       {"proxy", s->proxy, sizeof(s->proxy)}};
+    } texts[] = {
+        {"broker_dir", s->dir, sizeof(s->dir)},   {"broker_db", s->db, sizeof(s->db)},
+        {"models", s->models, sizeof(s->models)}, {"tools", s->tools, sizeof(s->tools)},
+        {"boot", s->boot, sizeof(s->boot)},       {"proxy", s->proxy, sizeof(s->proxy)},
+        {"broker_store", s->url, sizeof(s->url)}, {"broker_password", s->has_password, sizeof(s->has_password)}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (span_eq(key, span_str(texts[i].key)) &&
             snprintf(texts[i].to, texts[i].room, "%.*s", SPAN_FMT(value)) >= (int)texts[i].room)
@@ -183,14 +200,96 @@ static struct bstore *open_store(const struct start *s)
     return store;
 }
 
-/* The same for each process that is this worker of this gateway, one after the other. */
-static void who(const struct start *s, struct id *id)
+/* Which gateway this is, of several with one database: made once, and kept with what else the broker keeps here. Two
+ * processes may make it at once; the first one's is everybody's. */
+static void home_of(const struct start *s, char home[ID_TEXT + 1])
 {
-    struct digest d;
-    char text[128];
-    int n = snprintf(text, sizeof(text), "%s worker %llu", s->boot, (unsigned long long)s->worker);
-    digest_of(span_of(text, n > 0 ? (size_t)n : 0), &d);
-    memcpy(id->b, d.b, ID_BYTES);
+    char path[TEXT + 16], mine[TEXT + 32];
+    struct dynbuf text;
+    struct id id;
+    (void)snprintf(path, sizeof(path), "%s/home", s->dir);
+    (void)snprintf(mine, sizeof(mine), "%s.%llu", path, (unsigned long long)s->worker);
+    dynbuf_init(&text, 2 * ID_TEXT);
+    if (access(path, F_OK) != 0) {
+        int fd = id_new(&id) == 0 ? open(mine, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+        id_text(&id, home);
+        if (fd < 0 || write(fd, home, ID_TEXT) != ID_TEXT || fsync(fd) != 0)
+            log_die("the broker's folder cannot be written: %s", mine);
+        close(fd);
+        (void)!link(mine, path);
+        (void)unlink(mine);
+    }
+    if (file_read(path, &text) != 0 || id_parse(dynbuf_span(&text), &id) != 0)
+        log_die("%s is not as the broker wrote it: it has to be one id; if nothing runs, remove it", path);
+    id_text(&id, home);
+    dynbuf_free(&text);
+}
+
+/* A connection that breaks, or is not there yet, is made by the store itself: a database that is away ends nothing,
+ * least of all the rest of the gateway. */
+static struct bstore *open_postgres(struct start *s)
+{
+    struct err e;
+    struct bstore *store = bstore_postgres_later(&s->where, span_of(s->password, s->password_n), NULL, &e);
+    if (store == NULL)
+        log_die("the broker's store: %s", e.text);
+    home_of(s, store->home);
+    store->patience_ms = START_PATIENCE_MS;
+    return store;
+}
+
+/* Who serves says what is wrong with it, before anybody asks. */
+static void look_at_store(struct start *s)
+{
+    if (s->url[0] && s->worker == 0 && bstore_sweep(s->work.store) != BS_OK)
+        log_error("the broker's store cannot be used: %s; until it can, what the broker is asked is answered with "
+                  "503, and no turn goes on; the rest of the gateway is not held up by that",
+                  bstore_why(s->work.store));
+}
+
+/* From now on it waits as long as usual; while the gateway starts, others wait for this process. */
+static void be_patient(struct start *s)
+{
+    if (s->url[0] == '\0')
+        return;
+    s->work.store->patience_ms = s->worker > 0 ? WORKER_PATIENCE_MS : SERVE_PATIENCE_MS;
+    for (size_t i = 0; i + 1 < SERVE_LANES; i++)
+        if (s->serve.more[i] != NULL)
+            s->serve.more[i]->patience_ms = SERVE_PATIENCE_MS;
+}
+
+/* Who serves has more than one connection: who waits for a slow answer holds up nobody else. */
+static void open_stores(struct start *s)
+{
+    s->work.store = s->serve.store = s->url[0] ? open_postgres(s) : open_store(s);
+    for (size_t i = 0; s->url[0] && s->worker == 0 && i < SERVE_LANES - 1; i++)
+        s->serve.more[i] = open_postgres(s);
+    explicit_bzero(s->password, sizeof(s->password));
+}
+
+/* Before anything is confined: where it is, and the password, from the descriptor that the parent opened. */
+static void read_store(struct start *s, const struct role *r)
+{
+    struct err e;
+    if (s->url[0] == '\0')
+        return;
+    if (pg_where_read(span_str(s->url), &s->where, &e) != 0)
+        log_die("the broker's store: %s", e.text);
+    if (s->has_password[0] == '\0')
+        return;
+    int fd = role_config_fd(r, 0);
+    ssize_t n = fd >= 0 ? pread(fd, s->password, sizeof(s->password), 0) : -1;
+    if (n < 0 || n > PG_PASSWORD_MAX)
+        log_die("the broker's store: store_password: %s", n < 0 ? "it cannot be read" : "the password is too long");
+    while (n > 0 && (s->password[n - 1] == '\n' || s->password[n - 1] == '\r'))
+        n--;
+    if (n == 0)
+        log_die("the broker's store: store_password: the file has no password in it: write one, or take the setting "
+                "out");
+    if (memchr(s->password, '\0', (size_t)n) != NULL)
+        log_die("the broker's store: the password has a zero byte in it");
+    s->password_n = (size_t)n;
+    close(fd);
 }
 
 static uint16_t proxy_port(const struct start *s)
@@ -202,13 +301,47 @@ static uint16_t proxy_port(const struct start *s)
     return (uint16_t)n;
 }
 
-int main(void)
+/* The one way to the database, besides the gateway's own proxy for a worker. */
+static void wall_of(struct start *s, struct wall *w, uint16_t ports[2], const char *const dirs[],
+                    const char *const roots[])
+{
+    *w = (struct wall){.calls = WALL_FILES | WALL_ACCEPT, .rw_dirs = dirs, .ports = ports};
+    if (s->worker > 0) {
+        w->calls = WALL_FILES | WALL_PAIR | WALL_CONNECT;
+        ports[w->nports++] = proxy_port(s);
+    }
+    if (s->url[0] == '\0')
+        return;
+    if (s->where.folder[0] != '\0') {
+        w->calls |= WALL_UNIX;
+        return;
+    }
+    w->calls |= WALL_CONNECT;
+    ports[w->nports++] = s->where.port;
+    if (roots[0][0] != '\0')
+        w->ro_paths = roots;
+}
+
+/* The same for each process that is this worker of this gateway, one after the other. */
+static void who(const struct start *s, struct id *id)
+{
+    struct digest d;
+    char text[128];
+    int n = snprintf(text, sizeof(text), "%s worker %llu", s->boot, (unsigned long long)s->worker);
+    digest_of(span_of(text, n > 0 ? (size_t)n : 0), &d);
+    memcpy(id->b, d.b, ID_BYTES);
+}
+
+int main(int argc, char *argv[])
 {
     static struct start s;
     static const struct role_ops ops = {.peer = peer, .config = setting, .frame = frame, .stop = stop};
     const char *const dirs[] = {s.dir, NULL};
-    uint16_t port = 0;
-    struct wall wall = {.calls = WALL_FILES | WALL_ACCEPT, .rw_dirs = dirs};
+    const char *const roots[] = {s.where.roots, NULL};
+    uint16_t ports[2] = {0, 0};
+    struct wall wall;
+    if (argc > 1 && strcmp(argv[1], "migrate") == 0)
+        return migrate(argc - 2, argv + 2);
     if ((s.loop = loop_new()) == NULL)
         return 1;
     s.work.loop = s.serve.loop = s.loop;
@@ -217,13 +350,12 @@ int main(void)
     umask(077);
     read_models(&s);
     read_tools(&s);
-    if (s.worker > 0) {
-        port = proxy_port(&s);
-        wall = (struct wall){
-            .calls = WALL_FILES | WALL_PAIR | WALL_CONNECT, .rw_dirs = dirs, .ports = &port, .nports = 1};
-    }
+    read_store(&s, r);
+    wall_of(&s, &wall, ports, dirs, roots);
     role_confine(r, &wall);
-    s.work.store = s.serve.store = open_store(&s);
+    (void)setenv("HOME", "/nonexistent", 1); /* a library that looks for files of a user's there asks nobody where */
+    open_stores(&s);
+    look_at_store(&s);
     s.work.store->share = s.workers > 1 ? s.workers - 1 : 1; /* one tenant's turns never have all workers */
     (void)snprintf(s.work.proxy, sizeof(s.work.proxy), "%s", s.proxy);
     s.serve.owner = (unsigned)s.owner;
@@ -232,6 +364,7 @@ int main(void)
         work_begin(&s.work);
     else if (serve_begin(&s.serve) != 0)
         log_die("out of memory");
+    be_patient(&s);
     role_ready(r);
     return loop_run(s.loop) == 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 /* HTTP/1.1 towards callers: bounded in number, bytes and time; one call at a time on a connection. */
-#include "broker/serve/serve.h"
+#include "broker/serve/caller.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,29 +13,13 @@
 #include "proxy/errand/broker_key.h"
 #include "proxy/msgs.h"
 
-enum { ACCEPTS = 16, PART = 64 * 1024, TENANT = 64, IN_MAX = 96 * 1024, ANSWER_MAX = 16 * 1024 * 1024 };
+enum { ACCEPTS = 16, PART = 64 * 1024, IN_MAX = 96 * 1024, ANSWER_MAX = 16 * 1024 * 1024 };
 
 struct door {
     struct serve *serve;
     int fd;
     bool own;
     struct watch *watch;
-};
-
-struct caller {
-    struct serve *serve;
-    struct conn *conn;
-    bool own, last, reading, admitted, ended, working, pumping;
-    size_t seen, sent;
-    struct call *x;
-    struct http_body body;
-    char tenant[TENANT + 1];
-    struct digest key;
-    uint64_t asks, asked_ms; /* the question whose key that is, that has no answer yet, or 0 */
-    bool again;              /* and it is asked once more, of a stream */
-    uint64_t known_ms;       /* when the desk last said yes to a stream's key */
-    size_t held;             /* make_room: connections of its tenant */
-    struct caller *next;
 };
 
 struct span call_tenant(const struct call *x)
@@ -47,6 +31,7 @@ struct span call_tenant(const struct call *x)
 
 static void call_free(struct call *x)
 {
+    lanes_forget(x);
     dynbuf_wipe(&x->raw); /* the key is in there */
     dynbuf_free(&x->body);
     dynbuf_free(&x->out);
@@ -54,14 +39,16 @@ static void call_free(struct call *x)
     free(x);
 }
 
-static void drop(struct caller *c, bool flush)
+void caller_drop(struct caller *c, bool flush)
 {
     if (c->ended)
         return;
+    bool held = c->x != NULL && lanes_hold(c->x);
     c->ended = true;
-    if (c->x != NULL)
+    if (c->x != NULL && !held)
         call_free(c->x);
-    c->x = NULL;
+    if (!held)
+        c->x = NULL;
     if (flush && c->conn != NULL)
         conn_finish(&c->conn);
     conn_free(&c->conn);
@@ -71,6 +58,17 @@ static void drop(struct caller *c, bool flush)
             c->serve->ncallers--;
             break;
         }
+    if (!c->working && !held)
+        free(c);
+}
+
+void call_over(struct call *x)
+{
+    struct caller *c = x->client;
+    if (!c->ended)
+        return;
+    call_free(x);
+    c->x = NULL;
     if (!c->working)
         free(c);
 }
@@ -107,7 +105,7 @@ static void over(struct caller *c)
     c->sent = 0;
     c->pumping = false;
     if (c->last)
-        drop(c, true);
+        caller_drop(c, true);
     else {
         conn_deadline(c->conn, SERVE_IDLE_MS);
         work(c);
@@ -120,7 +118,7 @@ static void pump(struct caller *c)
     while (c->sent < x->out.n && conn_queued(c->conn) < CONN_OUT_LOW) {
         struct span part = span_first(span_from(dynbuf_span(&x->out), c->sent), PART);
         if (conn_write(c->conn, part) != 0) {
-            drop(c, false);
+            caller_drop(c, false);
             return;
         }
         c->sent += part.n;
@@ -133,6 +131,8 @@ static void pump(struct caller *c)
 void call_answer(struct call *x)
 {
     struct caller *c = x->client;
+    if (c->ended)
+        return;
     c->last |= c->reading;
     if (!dynbuf_ok(&x->out)) {
         dynbuf_free(&x->out);
@@ -140,7 +140,7 @@ void call_answer(struct call *x)
     }
     c->pumping = true;
     if (head_write(c, x, x->status == 204 ? HTTP_NO_BODY : HTTP_LENGTH) != 0)
-        drop(c, false);
+        caller_drop(c, false);
     else
         pump(c);
 }
@@ -148,6 +148,8 @@ void call_answer(struct call *x)
 int call_stream(struct call *x)
 {
     struct caller *c = x->client;
+    if (c->ended)
+        return -1;
     x->status = 200;
     x->type = "text/event-stream";
     x->streams = true;
@@ -160,7 +162,7 @@ int call_stream(struct call *x)
     c->asked_ms = c->known_ms = loop_now(c->serve->loop);
     if (head_write(c, x, HTTP_CHUNKED) == 0)
         return 0;
-    drop(c, false);
+    caller_drop(c, false);
     return -1;
 }
 
@@ -168,6 +170,8 @@ int call_piece(struct call *x, struct span s)
 {
     struct caller *c = x->client;
     struct dynbuf b;
+    if (c->ended)
+        return -1;
     dynbuf_init(&b, s.n + 64);
     bool bad = http_write_chunk(&b, s) != 0 || conn_write(c->conn, dynbuf_span(&b)) != 0;
     dynbuf_free(&b);
@@ -175,27 +179,29 @@ int call_piece(struct call *x, struct span s)
         conn_deadline(c->conn, SERVE_SEND_MS);
     if (!bad)
         return 0;
-    drop(c, false);
+    caller_drop(c, false);
     return -1;
 }
 
 void call_cut(struct call *x)
 {
-    drop(x->client, false);
+    caller_drop(x->client, false);
 }
 
 void call_stream_end(struct call *x)
 {
     struct caller *c = x->client;
+    if (c->ended)
+        return;
     if (conn_write(c->conn, SPAN("0\r\n\r\n")) == 0)
         over(c);
     else
-        drop(c, false);
+        caller_drop(c, false);
 }
 
 bool call_reads(const struct call *x)
 {
-    return conn_queued(x->client->conn) < CONN_OUT_LOW;
+    return !x->client->ended && conn_queued(x->client->conn) < CONN_OUT_LOW;
 }
 
 void reply_json(struct call *x, unsigned status, struct jsonw *w)
@@ -227,7 +233,7 @@ static void read_body(struct caller *c);
 
 /* --- whose key it is -------------------------------------------------------------------------- */
 
-static bool ask_who(struct caller *c)
+bool caller_ask(struct caller *c)
 {
     struct serve *s = c->serve;
     struct dynbuf *b = s->desk != NULL ? chan_begin(s->desk, M_BROKER_WHO, ++s->asked) : NULL;
@@ -262,10 +268,10 @@ static void let_in(struct caller *c, unsigned may)
     else if (held(c->serve, c->tenant) > SERVE_TENANT_CLIENTS)
         turn_away(c, 429, "as many connections of this tenant are open as may be");
     else if (!c->reading)
-        x->fn(x);
+        lanes_run(x, x->fn);
     else {
         if (x->head.expect_continue && conn_write(c->conn, SPAN("HTTP/1.1 100 Continue\r\n\r\n")) != 0) {
-            drop(c, false);
+            caller_drop(c, false);
             return;
         }
         conn_deadline(c->conn, SERVE_REQUEST_MS);
@@ -281,7 +287,7 @@ static void still(struct caller *c, unsigned is, struct span tenant)
     if (is == DOCK_OPEN)
         c->known_ms = loop_now(c->serve->loop);
     if (is == DOCK_UNKNOWN || (is == DOCK_OPEN && !span_eq(tenant, span_str(c->tenant))))
-        drop(c, false);
+        caller_drop(c, false);
 }
 
 void serve_frame(struct serve *s, struct frame *f)
@@ -322,7 +328,7 @@ void serve_desk(struct serve *s, struct chan *desk)
         bool waits = c->asks != 0 && c->x != NULL && !c->again;
         c->asks = 0;
         c->again = false;
-        if (waits && !ask_who(c))
+        if (waits && !caller_ask(c))
             reply_no(c->x, 503, "the gateway cannot say whose key this is at the moment; try again");
     }
 }
@@ -345,7 +351,7 @@ static void admit(struct caller *c)
         return;
     }
     broker_key_digest(key, &c->key);
-    if (!ask_who(c))
+    if (!caller_ask(c))
         reply_no(x, 503, "the gateway cannot say whose key this is at the moment; try again");
 }
 
@@ -373,7 +379,7 @@ static void read_body(struct caller *c)
         return;
     c->reading = false;
     conn_deadline(c->conn, 0);
-    x->fn(x);
+    lanes_run(x, x->fn);
 }
 
 static struct call *call_new(struct caller *c)
@@ -399,7 +405,7 @@ static void begin(struct caller *c, struct span head)
     struct call *x = c->x = call_new(c);
     if (x == NULL || dynbuf_add(&x->raw, head) != 0 ||
         http_parse_request(dynbuf_span(&x->raw), HTTP_ORIGIN_SERVER, &seen, &x->head, &used, &e) != HTTP_OK) {
-        drop(c, false);
+        caller_drop(c, false);
         return;
     }
     c->seen = 0;
@@ -433,10 +439,10 @@ static void work(struct caller *c)
             c->last = true;
             reply_no(c->x, e.status, "%s", e.why);
         } else
-            drop(c, false);
+            caller_drop(c, false);
     }
     c->working = false;
-    if (c->ended)
+    if (c->ended && c->x == NULL)
         free(c);
 }
 
@@ -455,18 +461,18 @@ static void event(void *arg, struct conn *conn, enum conn_event ev)
             pump(c);
         else if (c->x != NULL && c->x->streams) {
             conn_deadline(c->conn, 0);
-            stream_more(c->x);
+            lanes_run(c->x, stream_more);
         }
         break;
     case CONN_EOF:
         if (c->x != NULL && !c->reading && !c->x->streams)
             c->last = true; /* who only waits for its answer gets it */
         else
-            drop(c, true);
+            caller_drop(c, true);
         break;
     case CONN_CONNECTED:
     case CONN_TLS_READY: break;
-    default: drop(c, false);
+    default: caller_drop(c, false);
     }
 }
 
@@ -495,7 +501,7 @@ static void make_room(struct serve *s)
         if (!c->own && strcmp(c->tenant, most->tenant) == 0 && (victim == NULL || c->x == NULL || victim->x != NULL))
             victim = c;
     if (victim != NULL)
-        drop(victim, false);
+        caller_drop(victim, false);
 }
 
 static void caller_new(struct door *door, int fd)
@@ -545,56 +551,4 @@ int serve_listen(struct serve *s, int fd, bool own)
     *door = (struct door){.serve = s, .fd = fd, .own = own};
     door->watch = watch_new(s->loop, fd, WATCH_READ, knock, door);
     return door->watch != NULL ? 0 : -1;
-}
-
-/* --- what happens -------------------------------------------------------------------------------- */
-
-/* Something was written by a worker: whoever watches is shown it. */
-static void pulse(void *arg)
-{
-    struct serve *s = arg;
-    uint64_t now = bstore_pulse(s->store);
-    bool changed = now != s->last_pulse;
-    s->last_pulse = now;
-    s->watched = false;
-    for (struct caller *c = s->callers, *next; c != NULL; c = next) {
-        next = c->next;
-        if (c->x == NULL || !c->x->streams)
-            continue;
-        s->watched = true;
-        if (changed && call_reads(c->x))
-            stream_more(c->x);
-    }
-    if (s->watched)
-        timer_set(s->pulse, SERVE_PULSE_MS);
-}
-
-static void heart(void *arg)
-{
-    struct serve *s = arg;
-    uint64_t now = loop_now(s->loop);
-    for (struct caller *c = s->callers, *next; c != NULL; c = next) {
-        next = c->next;
-        if (c->x == NULL || !c->x->streams)
-            continue;
-        if (!c->own && now - c->known_ms >= SERVE_UNSURE_MS) { /* it may have been taken back since */
-            drop(c, false);
-            continue;
-        }
-        if (!c->own && c->asks == 0 && now - c->asked_ms >= SERVE_WHO_MS)
-            c->again = ask_who(c);
-        stream_heart(c->x);
-    }
-    (void)!bstore_sweep(s->store);
-    timer_set(s->heart, SERVE_HEART_MS);
-}
-
-int serve_begin(struct serve *s)
-{
-    s->pulse = timer_new(s->loop, pulse, s);
-    s->heart = timer_new(s->loop, heart, s);
-    if (s->pulse == NULL || s->heart == NULL)
-        return -1;
-    timer_set(s->heart, SERVE_HEART_MS);
-    return 0;
 }

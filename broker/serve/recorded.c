@@ -14,7 +14,7 @@ void recorded_turn(struct call *x)
     struct id id;
     if (!talk_id(x, &id))
         return;
-    enum bstore_result got = bstore_recorded(x->serve->store, call_whose(x), &id, &x->arena, &r);
+    enum bstore_result got = bstore_recorded(call_store(x), call_whose(x), &id, &x->arena, &r);
     if (got != BS_OK) {
         talk_unable(x, got);
         return;
@@ -48,7 +48,7 @@ void recorded_turns(struct call *x)
         reply_no(x, 400, "`after` is the number of a turn");
         return;
     }
-    enum bstore_result got = bstore_turns(x->serve->store, call_whose(x), &id, after, &x->arena, &all);
+    enum bstore_result got = bstore_turns(call_store(x), call_whose(x), &id, after, &x->arena, &all);
     if (got != BS_OK) {
         talk_unable(x, got);
         return;

@@ -3,7 +3,7 @@
  *
  *   door.c    bytes of a caller <-> one struct call at a time; whose key that is, the desk knows
  *   routes.c  which handler · talk.c chat, cancel, history, fork · stream.c what happens, as it happens
- *   recorded.c what a turn heard and did, for a replay */
+ *   recorded.c what a turn heard and did, for a replay · watch.c readers are told · lanes.c handlers that wait */
 #ifndef BROKER_SERVE_SERVE_H
 #define BROKER_SERVE_SERVE_H
 
@@ -32,7 +32,10 @@ enum {
     SERVE_WHO_MS = 30 * 1000,     /* so long what the desk said of a key is believed while a stream is open */
     SERVE_UNSURE_MS = 120 * 1000, /* and so long a stream goes on without that anybody said yes to its key */
     SERVE_KEY_MAX = 256,
-    SERVE_PULSE_MS = 20 /* how often it is looked whether something was written, while somebody watches */
+    SERVE_LANES = 4,               /* handlers that wait for a database at once, each with a connection of its own */
+    SERVE_LANES_ASKED = 2,         /* of these, for what is no stream: readers are never behind all that is asked */
+    SERVE_LANE_BYTES = 512 * 1024, /* of a handler's stack */
+    SERVE_PULSE_MS = 20            /* how often it is looked whether something was written, while somebody watches */
 };
 
 /* What a key lets do. */
@@ -58,11 +61,19 @@ struct call {
     unsigned status;
     struct dynbuf out;
     const char *type;
+    struct lane *lane; /* where a handler of it is, or NULL */
+    call_fn *todo;     /* that waits for one, or NULL */
+    bool again;        /* it is to run once more when it is through */
+    struct call *next; /* of those that wait */
 };
 
 struct serve {
     struct loop *loop;
-    struct bstore *store;
+    struct bstore *store, *more[SERVE_LANES - 1]; /* more: NULL where calls of the store wait for nothing */
+    struct lane *lanes;
+    struct call *waiting;
+    bool deferred, sweeps;
+    uint64_t pulses;
     struct chan *desk;
     unsigned owner;
     struct caller *callers;
@@ -94,6 +105,28 @@ void call_cut(struct call *x);
 bool call_reads(const struct call *x);
 void reply_json(struct call *x, unsigned status, struct jsonw *w);
 void reply_no(struct call *x, unsigned status, const char *fmt, ...) PRINTF(3, 4);
+
+/* Its handler is through: what was kept of a caller that had gone goes, too. */
+void call_over(struct call *x);
+
+/* --- lanes.c --- Where the store is a database that is asked over a connection (serve.more), a handler has a stack
+ * and a connection of its own while it runs, and gives way to all others as long as an answer takes: a database that
+ * is slow holds up who waits for it. Else a handler is called, and that is all. */
+int lanes_begin(struct serve *s) MUSTCHECK;
+/* Is a handler in one? None is when they end. */
+bool lanes_busy(const struct serve *s);
+void lanes_end(struct serve *s);
+/* fn(x), as soon as there is a lane. A handler of x that runs already is run once more after that. x may be gone. */
+void lanes_run(struct call *x, call_fn *fn);
+/* A handler of it waits: x has to stay. */
+bool lanes_hold(const struct call *x);
+void lanes_forget(struct call *x);
+/* What the handler that runs asks. */
+struct bstore *call_store(const struct call *x);
+/* As bstore_pulse. */
+uint64_t lanes_pulse(struct serve *s);
+/* As bstore_sweep, as soon as nothing else is to be done. */
+void lanes_sweep(struct serve *s);
 
 /* --- routes.c --- by x->head: x->fn, arg and needs. False: answered. */
 bool route_find(struct call *x) MUSTCHECK;

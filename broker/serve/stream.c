@@ -70,7 +70,7 @@ static int say_lost(struct call *x, const struct bstore_log *log)
 /* A page of the log. BS_OK, and *log is in a; x->after moves. */
 static enum bstore_result page(struct call *x, struct arena *a, struct bstore_log *log)
 {
-    return bstore_events(x->serve->store, call_whose(x), &x->conversation, x->epoch, x->after, a, log);
+    return bstore_events(call_store(x), call_whose(x), &x->conversation, x->epoch, x->after, a, log);
 }
 
 /* Events were dropped, or the log began anew: it is said, and what is there comes from its beginning. -1: x is gone.
@@ -129,7 +129,7 @@ void stream_more(struct call *x)
 void stream_heart(struct call *x)
 {
     if (call_reads(x) && call_piece(x, SPAN("event: heartbeat\ndata: {}\n\n")) == 0)
-        stream_more(x);
+        lanes_run(x, stream_more);
 }
 
 void stream_open(struct call *x)

@@ -127,7 +127,7 @@ void talk_chat(struct call *x)
         return;
     in.body = said(x, text);
     digest_of(dynbuf_span(&x->body), &in.request);
-    enum bstore_result r = in.body.p != NULL ? bstore_chat(x->serve->store, &in, &out) : BS_FULL;
+    enum bstore_result r = in.body.p != NULL ? bstore_chat(call_store(x), &in, &out) : BS_FULL;
     if (r == BS_OK || r == BS_AGAIN)
         accepted(x, &out);
     else if (r == BS_CONFLICT)
@@ -153,7 +153,7 @@ void talk_turn(struct call *x)
     struct id id;
     if (!talk_id(x, &id))
         return;
-    enum bstore_result r = bstore_turn(x->serve->store, call_whose(x), &id, &x->arena, &row);
+    enum bstore_result r = bstore_turn(call_store(x), call_whose(x), &id, &x->arena, &row);
     if (r != BS_OK) {
         talk_unable(x, r);
         return;
@@ -183,7 +183,7 @@ void talk_replay(struct call *x)
     struct id id;
     if (!talk_id(x, &id))
         return;
-    enum bstore_result r = bstore_replay(x->serve->store, call_whose(x), &id, &out);
+    enum bstore_result r = bstore_replay(call_store(x), call_whose(x), &id, &out);
     if (r == BS_OK)
         accepted(x, &out);
     else if (r == BS_CONFLICT)
@@ -198,7 +198,7 @@ void talk_cancel(struct call *x)
     struct id id;
     if (!talk_id(x, &id))
         return;
-    enum bstore_result r = bstore_cancel(x->serve->store, call_tenant(x), &id);
+    enum bstore_result r = bstore_cancel(call_store(x), call_tenant(x), &id);
     if (r != BS_OK && r != BS_AGAIN) {
         talk_unable(x, r);
         return;
@@ -222,7 +222,7 @@ void talk_list(struct call *x)
         reply_no(x, 400, "`after` is the id of a conversation");
         return;
     }
-    enum bstore_result r = bstore_conversations(x->serve->store, call_tenant(x), &after, &x->arena, &all);
+    enum bstore_result r = bstore_conversations(call_store(x), call_tenant(x), &after, &x->arena, &all);
     if (r != BS_OK) {
         talk_unable(x, r);
         return;
@@ -278,9 +278,9 @@ void talk_history(struct call *x)
         return;
     }
     /* First what waits: one that begins meanwhile is said twice, and not left out. */
-    enum bstore_result r = bstore_queued(x->serve->store, call_tenant(x), &id, &x->arena, &queued);
+    enum bstore_result r = bstore_queued(call_store(x), call_tenant(x), &id, &x->arena, &queued);
     if (r == BS_OK)
-        r = bstore_messages(x->serve->store, call_tenant(x), &id, after, &x->arena, &page);
+        r = bstore_messages(call_store(x), call_tenant(x), &id, after, &x->arena, &page);
     if (r != BS_OK) {
         talk_unable(x, r);
         return;
@@ -307,7 +307,7 @@ void talk_fork(struct call *x)
         reply_no(x, 400, "a fork says how many `messages` it begins with");
         return;
     }
-    enum bstore_result r = bstore_fork(x->serve->store, call_tenant(x), &id, messages, &made);
+    enum bstore_result r = bstore_fork(call_store(x), call_tenant(x), &id, messages, &made);
     if (r == BS_CONFLICT)
         reply_no(x, 409, "it has not so many messages, or calls would be cut from their results there");
     else if (r == BS_FULL)

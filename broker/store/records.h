@@ -79,7 +79,7 @@ struct bstore_turn {
     struct bstore_checkpoint checkpoint;
     uint64_t open; /* the number of a step that is not settled; 0: none */
     uint64_t attempts;
-    bool planned;
+    bool planned, elsewhere; /* elsewhere: its calls were written down by a worker of another gateway (bstore.home) */
     struct span answer;
     struct bstore_found_call *call;
     size_t calls;

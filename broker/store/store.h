@@ -38,7 +38,8 @@ enum {
 #define BSTORE_SPENT_MAX (UINT64_C(1) << 53)
 
 enum bstore_result {
-    BS_FAIL = 0, /* the database said no; bstore_why. Nothing is changed */
+    BS_FAIL = 0, /* the database said no, or is away; bstore_why. Nothing is changed, unless that says that it is not
+                    known */
     BS_OK,
     BS_AGAIN,    /* the same was done before; nothing is changed, and what came of it is told */
     BS_NONE,     /* there is none, or it is another tenant's */
@@ -50,7 +51,14 @@ enum bstore_result {
 
 struct bstore {
     const struct bstore_ops *ops;
-    uint64_t share; /* so many turns of one tenant run at once, whatever else waits; 0: any number */
+    uint64_t share;       /* so many turns of one tenant run at once, whatever else waits; 0: any number */
+    uint64_t patience_ms; /* so long a call waits for a database that is away; 0: as long as is usual there */
+    /* Instead of poll(2) of one descriptor (-1: of none) for at most so many ms, for who serves others meanwhile; it
+     * may return before that, and while it waits nobody else uses this store. NULL: poll. */
+    void (*wait)(void *arg, int fd, short events, uint64_t ms);
+    void *wait_arg;
+    /* The gateway that its workers' calls are run by, where several have one store: an id, or empty. */
+    char home[ID_TEXT + 1];
 };
 
 /* Who opens a store closes it here; *s is NULL after. */

@@ -112,14 +112,28 @@ void lease_need(struct task *t, struct span credential, told_fn *fn, uint64_t ar
 
 /* --- the sandbox ---------------------------------------------------------------------- */
 
+/* Where several gateways have one store, each has a sandbox of this name: the one that was used last is named with
+ * its gateway. */
+static void refer(struct task *t, uint64_t generation)
+{
+    const char *home = t->w->store->home;
+    (void)snprintf(t->files_ref, sizeof(t->files_ref), "%s.%llu%s%s", t->box, (unsigned long long)generation,
+                   home[0] ? "@" : "", home);
+}
+
+/* One that runs here, and the files are those that another gateway's had last. */
+static bool is_anothers(const struct task *t)
+{
+    const char *at = strchr(t->files_ref, '@');
+    return t->files_ref[0] != '\0' && strcmp(at != NULL ? at + 1 : "", t->w->store->home) != 0;
+}
+
 static void say_started(struct task *t, uint64_t generation)
 {
-    char ref[sizeof(t->files_ref)];
     struct dynbuf b;
     struct jsonw w;
-    (void)snprintf(ref, sizeof(ref), "%s.%llu", t->box, (unsigned long long)generation);
     bool again = t->files_ref[0] != '\0';
-    (void)snprintf(t->files_ref, sizeof(t->files_ref), "%s", ref);
+    refer(t, generation);
     t->files_lost = again;
     show_begin(&b, &w);
     jsonw_kv(&w, "turn", span_str(t->turn));
@@ -159,6 +173,8 @@ static void started(struct task *t, uint64_t arg, unsigned status, struct span b
     if (status == 201 || status == 200) {
         (void)!json_u64(j, SPAN("generation"), &generation);
         say_started(t, generation);
+    } else if (runs && is_anothers(t)) {
+        say_started(t, 0);
     }
     t->box_up = status == 201 || status == 200 || runs;
     if (t->box_up)

@@ -118,10 +118,17 @@ static void listed(struct task *t, uint64_t ord, unsigned status, struct span bo
         known(t, ord, KNOWN_NOTHING);
 }
 
+/* Planned by a worker of another gateway: this one's record has nothing of it, which says nothing. */
+static bool elsewhere(const struct task *t)
+{
+    return t->found.elsewhere && t->step == t->found.open;
+}
+
 void recall_ask(struct task *t, uint64_t ord)
 {
     struct span tool = t->call[ord].call.tool;
-    if (t->lane[0] == '\0') { /* the lane before may not have ended, and nobody else's word counts then */
+    /* The lane before may not have ended, and nobody else's word counts then. */
+    if (t->lane[0] == '\0' || elsewhere(t)) {
         known(t, ord, KNOWN_NOTHING);
         return;
     }
@@ -141,7 +148,8 @@ void recall_wait(struct task *t, uint64_t ord)
 
 void recall_look(struct task *t, uint64_t ord)
 {
-    if (t->lane[0] != '\0' && !t->found.replays && span_eq(t->call[ord].call.tool, SPAN("edit_file")))
+    if (t->lane[0] != '\0' && !t->found.replays && !elsewhere(t) &&
+        span_eq(t->call[ord].call.tool, SPAN("edit_file")))
         edit_look(t, ord);
     else
         task_tell(t, (struct loop_event){.heard = HEARD_LOOKED, .ord = ord, .known = KNOWN_NOTHING});

@@ -3,6 +3,8 @@
 #include "common/log.h"
 #include "common/net/loop.h"
 
+enum { SAY_MS = 10 * 1000 }; /* a database that is away is asked often, and it is not said each time */
+
 /* A turn that is on the queue. */
 static void claim(struct work *w)
 {
@@ -10,8 +12,10 @@ static void claim(struct work *w)
     enum bstore_result r = bstore_claim(w->store, &w->id, WORK_CLAIM_MS, &c);
     if (r == BS_OK)
         task_begin(w, &c);
-    else if (r != BS_NONE)
+    else if (r != BS_NONE && loop_now(w->loop) >= w->say_ms) {
         log_warn("the broker's store cannot be asked for a turn: %s", bstore_why(w->store));
+        w->say_ms = loop_now(w->loop) + SAY_MS;
+    }
 }
 
 /* Taking one is a write that all workers wait for each other with: it is tried when somebody has written something,

@@ -58,8 +58,8 @@ struct work {
     struct tls_client *tls;          /* whom the gateway is, NULL: it has not said yet */
     char proxy[128];                 /* its host:port */
     struct timer *look;
-    uint8_t refused[64];    /* by a turn's id: how often in a row the gateway gave it no identity */
-    uint64_t pulse, try_ms; /* of the store when it was looked last; when a turn is asked for even so */
+    uint8_t refused[64];            /* by a turn's id: how often in a row the gateway gave it no identity */
+    uint64_t pulse, try_ms, say_ms; /* of the store when it was looked last; asked even so; said to be away again */
     struct task *task;
     bool stopping;
 };

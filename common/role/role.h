@@ -27,6 +27,8 @@ enum {
     WALL_PAIR = 1u << 7,  /* socketpair(AF_UNIX, SOCK_STREAM) */
     WALL_WAIT = 1u << 8,  /* how a child of its own ended */
     WALL_LINKS = 1u << 9, /* beside WALL_FILES: openat2, and symbolic links may be made below the same folders */
+    WALL_UNIX =
+        1u << 10, /* socket(AF_UNIX, SOCK_STREAM), connect: to whatever socket its user may open by its path */
 };
 
 /* Frames that role.c itself reads and writes; proxy/msgs.h has the whole list, with these numbers. */

@@ -234,6 +234,7 @@ static const struct call calls[] = {
 
     ALLOW(ACCEPT, accept4), ALLOW(ACCEPT, accept),
 
+    ALLOW(UNIX, connect), ALLOW_SOCKET(UNIX, AF_UNIX, SOCK_STREAM, 0),
     {.group = WALL_PAIR, .nr = SCMP_SYS(socketpair), ARGS3(EQ(0, AF_UNIX), MASK(1, 0xf, SOCK_STREAM), EQ(2, 0))},
 
     ALLOW(WAIT, wait4),

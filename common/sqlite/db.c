@@ -141,8 +141,14 @@ static int check_schema(struct db *d, const char *path, int64_t *version, struct
     int64_t application = 0, tables = 0, latest = d->kind->versions;
     if (pragma_int(d, "PRAGMA application_id", &application) != 0 ||
         pragma_int(d, "PRAGMA user_version", version) != 0 || count_tables(d, &tables) != 0)
-        return err_set(e, "the store %s cannot be read (%s); restore it from a backup, it is not made anew", path,
-                       sqlite3_errmsg(d->sqlite));
+        return sqlite3_errcode(d->sqlite) == SQLITE_BUSY
+                   ? err_set(e, "the store %s is in use: end what has it open, and try again", path)
+                   : err_set(e, "the store %s cannot be read (%s); restore it from a backup, it is not made anew",
+                             path, sqlite3_errmsg(d->sqlite));
+    d->application = (int)application;
+    for (const struct db_other *o = d->kind->other; o != NULL && o->words != NULL; o++)
+        if (application == o->application && application != d->kind->application)
+            return err_set(e, "the store %s %s", path, o->words);
     if (application != d->kind->application)
         return err_set(e, "%s is not a store of this program; point the store elsewhere", path);
     if (*version < 1 || *version > latest || tables != d->kind->count[*version - 1])
@@ -230,8 +236,15 @@ int db_open(struct db *d, const struct db_kind *kind, const char *given, unsigne
     /* What is there is looked at before anything is written to it. Somebody else may be making a log whole that was
      * cut off: that is waited for, too. */
     sqlite3_busy_timeout(d->sqlite, (int)kind->busy_ms);
+    if (kind->alone && exec(d, "PRAGMA locking_mode=EXCLUSIVE", e) != 0)
+        goto fail;
     if (check_schema(d, path, &version, e) != 0)
         goto fail;
+    if (kind->alone && version != kind->versions) {
+        err_set(e, "the store %s is of version %lld: start what uses it once, which brings it to %u", path,
+                (long long)version, kind->versions);
+        goto fail;
+    }
     if (settings(d, max_pages, &why) != 0 || pragma_int(d, "PRAGMA synchronous", &mode) != 0 || mode != 2) {
         err_set(e, "cannot set the store %s up: %s", path, why.text);
         goto fail;
@@ -240,7 +253,9 @@ int db_open(struct db *d, const struct db_kind *kind, const char *given, unsigne
         goto fail;
     return 0;
 fail:
+    version = d->application;
     db_close(d);
+    d->application = (int)version;
     return -1;
 }
 

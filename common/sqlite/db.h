@@ -27,12 +27,19 @@ struct db_kind {
     unsigned busy_ms;    /* how long to wait for another process that writes */
     unsigned wal_max;    /* bytes that the log is cut to */
     mode_t mode;         /* of its file */
+    /* Stores of this program that are refused all the same, with words after "the store PATH "; the last has none. */
+    const struct db_other {
+        int application;
+        const char *words;
+    } * other;
+    bool alone; /* nobody else may have it open, before and after; one of an earlier version is refused */
 };
 
 struct db {
     const struct db_kind *kind;
     sqlite3 *sqlite;
     sqlite3_stmt *stmt[DB_STATEMENTS_MAX];
+    int application; /* as its file says; it stays when the store is refused, 0 where it was not seen */
     bool open_tx, doomed;
     struct err why; /* of the first failure */
     /* For tests, or NULL: called with a statement's name before it runs, and with BEGIN, COMMIT and COMMITTED. */

@@ -1,7 +1,10 @@
 /* What each role is told when it starts: the one place that maps the
  * configuration to roles. A role learns no more than it needs. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -161,6 +164,8 @@ static void broker(struct settings *s, const struct parent *p, const struct chil
     number(s, "workers", p->config->broker.workers);
     path_below(s, "broker_dir", p->config, "broker");
     path_below(s, "broker_db", p->config, "broker/broker.db");
+    text(s, "broker_store", p->config->broker.store);
+    text(s, "broker_password", p->config->broker.password[0] ? "given" : "");
     text(s, "models", p->config->broker.models);
     text(s, "tools", p->config->broker.tools);
 }
@@ -214,6 +219,26 @@ static void ledger(struct settings *s, struct parent *p)
     targets(s, conf);
 }
 
+/* Read by who connects; the user it runs as could not open it. */
+static int open_password(const struct config_broker *b)
+{
+    struct stat st;
+    if (b->password[0] == '\0')
+        return -1;
+    /* It may have become another kind of file since the configuration was read: nobody waits for a pipe's writer. */
+    int fd = open(b->password, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        log_error("store_password: %s cannot be opened: %s", b->password, strerror(errno));
+    } else if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0) {
+        log_error("store_password: %s has to be a file that its owner alone can read: chmod 600", b->password);
+    } else {
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
 void parent_configure(struct parent *p, struct child *c)
 {
     const struct config *conf = p->config;
@@ -261,13 +286,19 @@ void parent_configure(struct parent *p, struct child *c)
         text(&s, "master_key", policy_source_name(conf->master.from));
     const int fds[] = {p->keeper_dir, p->master.fd};
     unsigned nfds = c->role != ROLE_KEEPER ? 0 : p->master.fd >= 0 ? 2 : 1;
+    int password = c->role == ROLE_BROKER ? open_password(&conf->broker) : -1;
     struct dynbuf *b = chan_begin(c->chan, M_CONFIG, 0);
     if (b != NULL && dynbuf_ok(&s.pairs)) {
         msg_put_u32(b, MSG_VERSION);
         msg_put_u16(b, s.n);
         (void)dynbuf_add(b, dynbuf_span(&s.pairs));
-        if ((nfds > 0 ? chan_commit_fds(c->chan, fds, nfds) : chan_commit(c->chan)) != 0)
+        int rc = password >= 0 ? chan_commit_fd(c->chan, password)
+                 : nfds > 0    ? chan_commit_fds(c->chan, fds, nfds)
+                               : chan_commit(c->chan);
+        if (rc != 0)
             log_error("cannot configure the %s", role_name(c->role));
     }
+    if (password >= 0)
+        close(password);
     dynbuf_free(&s.pairs);
 }

@@ -72,6 +72,7 @@ class Process:
         self.is_gateway = "up" in command[1:2]
         self.seen, self.news, self.ended = b"", threading.Condition(), False
         self.ready, self.told, self.stuck = None, False, ""  # told: the test itself ended it
+        self.end_by = signal.SIGTERM
         self.popen = subprocess.Popen(command, env=env, cwd=cwd, stdin=stdin, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, start_new_session=True)
         self.pid = self.popen.pid
@@ -112,11 +113,11 @@ class Process:
         self.popen.send_signal(number)
 
     def stop(self, grace=PATIENCE):
-        """TERM, then after the grace KILL, to the whole group, with what each of it was at until then in `stuck`. Returns
+        """TERM (end_by), then after the grace KILL, to the whole group, with what each of it was at until then in `stuck`. Returns
         the exit status (negative: a signal)."""
         self.told = True
         if self.popen.poll() is None:
-            self._group(signal.SIGTERM)
+            self._group(self.end_by)
             try:
                 self.popen.wait(grace)
             except subprocess.TimeoutExpired:

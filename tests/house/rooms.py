@@ -6,7 +6,7 @@ import os
 import re
 
 INCLUDE = re.compile(r'\s*#\s*include\s+([<"])([^>"]+)[>"]')
-LIBRARY = re.compile(r"^<(event|openssl/|yaml|yajl/|sqlite3|ares|seccomp|zlib|cmocka|curl|nghttp2|idn2|libpsl|brotli|zstd|png\.h|jpeglib|gif_lib|webp/)")
+LIBRARY = re.compile(r"^<(event|openssl/|yaml|yajl/|sqlite3|libpq-fe|ares|seccomp|zlib|cmocka|curl|nghttp2|idn2|libpsl|brotli|zstd|png\.h|jpeglib|gif_lib|webp/)")
 NET_ONLY = re.compile(r"^<(event2/|event\.h|openssl/ssl\.h)")
 FILES = 25  # that may stand in one folder
 

@@ -1,81 +1,204 @@
-#include "broker/store/sqlite/lite.h"
-
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
+#include "broker/store/sql/sq.h"
 #include "broker/store/sqlite/schema_2_sql.h"
 #include "broker/store/sqlite/schema_3_sql.h"
+#include "broker/store/sqlite/schema_4_sql.h"
 #include "broker/store/sqlite/schema_sql.h"
+#include "broker/store/sqlite/sqlite.h"
+#include "common/sqlite/db.h"
 #include "common/time/clock.h"
 
-static const struct db_statement statements[SQL_COUNT] = {
+enum { PULSE = SQL_COUNT, MARK_WHOLE, MARK_COPYING, MARK_MOVED, STATEMENTS };
+
+#define TEXT_OF(n) #n
+#define MARK(n)    "PRAGMA application_id=" TEXT_OF(n)
+
+static const struct db_statement statements[STATEMENTS] = {
 #define X(name, sql) [SQL_##name] = {#name, sql},
-    SQL_STATEMENTS(X)
+    SQL_STATEMENTS(X) SQL_MOVES(X)
 #undef X
+        [PULSE] = {"PULSE", "PRAGMA data_version"},
+    [MARK_WHOLE] = {"MARK_WHOLE", MARK(BSTORE_APPLICATION)},
+    [MARK_COPYING] = {"MARK_COPYING", MARK(BSTORE_APPLICATION_COPYING)},
+    [MARK_MOVED] = {"MARK_MOVED", MARK(BSTORE_APPLICATION_MOVED)},
 };
-static const char *const schemas[BSTORE_SCHEMA] = {schema_sql, schema_2_sql, schema_3_sql};
-static const unsigned tables[BSTORE_SCHEMA] = {8, 8, 9};
+static const char *const schemas[BSTORE_SCHEMA] = {schema_sql, schema_2_sql, schema_3_sql, schema_4_sql};
+static const unsigned tables[BSTORE_SCHEMA] = {8, 8, 9, 10};
 
-static const struct db_kind kind = {
-    .application = BSTORE_APPLICATION,
-    .versions = BSTORE_SCHEMA,
-    .schema = schemas,
-    .tables = " tenant conversation turn step tool_call message display chat_key recorded ",
-    .count = tables,
-    .statement = statements,
-    .statements = SQL_COUNT,
-    .busy_ms = 5000, /* other workers write, each for the time of one transaction */
-    .wal_max = BSTORE_WAL_MAX,
-    .mode = 0600,
+static const struct db_other others[] = {
+    {BSTORE_APPLICATION_COPYING,
+     "is not all there: countersign-broker migrate has not ended; let it end, or begin it anew"},
+    {BSTORE_APPLICATION_MOVED, "was moved by countersign-broker migrate: say the new store as store:"},
+    {0, NULL},
 };
 
-static void lite_close(struct bstore *s)
+static struct db_kind kind_of(int application, bool alone)
 {
-    struct lite *l = lite_of(s);
-    db_rollback(&l->db);
-    db_close(&l->db);
+    return (struct db_kind){
+        .application = application,
+        .versions = BSTORE_SCHEMA,
+        .schema = schemas,
+        .tables = " tenant conversation turn step tool_call message display chat_key recorded move ",
+        .count = tables,
+        .statement = statements,
+        .statements = STATEMENTS,
+        .busy_ms = 5000, /* other workers write, each for the time of one transaction */
+        .wal_max = BSTORE_WAL_MAX,
+        .mode = 0600,
+        .other = others,
+        .alone = alone,
+    };
+}
+
+struct lite {
+    struct sq sq; /* first */
+    struct db_kind kind;
+    struct db db;
+};
+
+static struct db *db_of(struct sq *l)
+{
+    return &((struct lite *)l)->db;
+}
+
+static void lite_close(struct sq *l)
+{
+    struct db *d = db_of(l);
+    db_rollback(d);
+    db_close(d);
     free(l);
 }
 
-static const char *lite_why(struct bstore *s)
+/* One that writes has the lock from its beginning, and its time is from after that: a claim that ran out while we
+ * waited for it has run out. */
+static int lite_begin(struct sq *l, bool reads)
 {
-    return lite_of(s)->why;
+    struct db *d = db_of(l);
+    int r = reads ? db_begin_read(d) : db_begin(d);
+    l->now = clock_ms(CLOCK_REALTIME);
+    return r == 0 ? 0 : sq_doom(l, d->why.text);
 }
 
-static const struct bstore_ops ops = {
+static int lite_commit(struct sq *l)
+{
+    return db_commit(db_of(l)) == 0 ? 0 : sq_doom(l, db_of(l)->why.text);
+}
+
+static void lite_rollback(struct sq *l)
+{
+    db_rollback(db_of(l));
+}
+
+/* Who else writes was waited for; nothing that went wrong goes right at once. */
+static bool lite_again(struct sq *l)
+{
+    return false;
+}
+
+static void bind(struct sq_stmt *q, sqlite3_stmt *s)
+{
+    int n = sqlite3_bind_parameter_count(s);
+    for (int at = 1; at <= n && (size_t)at <= q->values; at++) {
+        const struct sq_value *v = &q->value[at - 1];
+        if (v->null)
+            continue;
+        if (v->kind == SQ_INT)
+            db_int(s, at, v->number);
+        else if (v->kind == SQ_BLOB)
+            db_blob(s, at, v->bytes);
+        else if (v->kind != SQ_NONE)
+            db_text(s, at, v->bytes);
+    }
+}
+
+static enum sq_result lite_step(struct sq_stmt *q)
+{
+    struct db *d = db_of(q->of);
+    enum db_result got;
+    if (statements[q->id].text[0] == '\0')
+        return SQ_DONE;
+    if (!q->ran) {
+        if ((q->native = db_stmt(d, q->id)) == NULL) {
+            (void)sq_doom(q->of, d->why.text);
+            return SQ_FAIL;
+        }
+        bind(q, q->native);
+        q->ran = true;
+    }
+    got = db_step(d, q->native);
+    if (got == DB_DONE) {
+        q->changes = (uint64_t)db_changes(d);
+        q->ran = false;
+    }
+    if (got == DB_FAIL)
+        (void)sq_doom(q->of, d->why.text);
+    return got == DB_ROW ? SQ_ROW : got == DB_DONE ? SQ_DONE : SQ_FAIL;
+}
+
+static void lite_reset(struct sq_stmt *q)
+{
+    sqlite3_reset(q->native);
+}
+
+static struct span lite_col(struct sq_stmt *q, int at)
+{
+    return db_col(q->native, at);
+}
+
+static uint64_t lite_col_int(struct sq_stmt *q, int at)
+{
+    return db_col_int(q->native, at);
+}
+
+static bool lite_col_null(struct sq_stmt *q, int at)
+{
+    return db_col_null(q->native, at);
+}
+
+/* It is in the first page of the file, and changed with all others. */
+static int lite_mark(struct sq *l, enum bstore_state state)
+{
+    struct db *d = db_of(l);
+    sqlite3_stmt *q = db_stmt(d, state == BSTORE_WHOLE   ? MARK_WHOLE
+                                 : state == BSTORE_MOVED ? MARK_MOVED
+                                                         : MARK_COPYING);
+    return q != NULL && db_run(d, q) == 0 ? 0 : sq_doom(l, d->why.text);
+}
+
+static uint64_t lite_pulse(struct sq *l)
+{
+    struct db *d = db_of(l);
+    uint64_t n = 0;
+    sqlite3_stmt *q = db_begin_read(d) == 0 ? db_stmt(d, PULSE) : NULL;
+    if (q != NULL && db_step(d, q) == DB_ROW)
+        n = db_col_int(q, 0);
+    if (q != NULL)
+        sqlite3_reset(q);
+    db_rollback(d);
+    return n;
+}
+
+static const struct sq_base base = {
     .close = lite_close,
-    .why = lite_why,
-    .chat = lite_chat,
-    .claim = lite_claim,
-    .extend = lite_extend,
-    .release = lite_release,
-    .load = lite_load,
+    .begin = lite_begin,
+    .commit = lite_commit,
+    .rollback = lite_rollback,
+    .again = lite_again,
     .step = lite_step,
-    .plan = lite_plan,
-    .spent = lite_spent,
-    .stricter = lite_stricter,
-    .call = lite_call,
-    .settle = lite_settle,
-    .log = lite_log,
-    .finish = lite_finish,
-    .cancel = lite_cancel,
-    .turn = lite_turn,
-    .events = lite_events,
-    .messages = lite_messages,
-    .queued = lite_queued,
-    .ended = lite_ended,
-    .conversations = lite_conversations,
-    .fork = lite_fork,
-    .record = lite_record,
-    .recorded = lite_recorded,
-    .turns = lite_turns,
-    .replay = lite_replay,
-    .replayed = lite_replayed,
+    .reset = lite_reset,
+    .col = lite_col,
+    .col_int = lite_col_int,
+    .col_null = lite_col_null,
+    .mark = lite_mark,
     .pulse = lite_pulse,
-    .sweep = lite_sweep,
 };
 
-struct bstore *bstore_sqlite_open(const char *path, const struct bstore_sqlite_test *test, struct err *e)
+/* NULL with the reason; *found: the application of a store that is refused. */
+static struct bstore *open_as(const char *path, int application, bool alone, const struct bstore_test *test,
+                              int *found, struct err *e)
 {
     bool fresh;
     struct lite *l = calloc(1, sizeof(*l));
@@ -83,9 +206,10 @@ struct bstore *bstore_sqlite_open(const char *path, const struct bstore_sqlite_t
         err_set(e, "out of memory");
         return NULL;
     }
-    l->face.ops = &ops;
-    l->test = test;
-    if (db_open(&l->db, &kind, path, test ? test->max_pages : 0, &fresh, e) != 0) {
+    sq_init(&l->sq, &base, test);
+    l->kind = kind_of(application, alone);
+    if (db_open(&l->db, &l->kind, path, test ? test->max_pages : 0, &fresh, e) != 0) {
+        *found = l->db.application;
         free(l);
         return NULL;
     }
@@ -93,103 +217,36 @@ struct bstore *bstore_sqlite_open(const char *path, const struct bstore_sqlite_t
         l->db.at = test->at;
         l->db.at_arg = test->arg;
     }
-    return &l->face;
+    return &l->sq.face;
 }
 
-static int begun(struct lite *l, int r)
+struct bstore *bstore_sqlite_open(const char *path, const struct bstore_test *test, struct err *e)
 {
-    /* After the lock is held: a claim that ran out while we waited for it has run out. */
-    l->now = l->test && l->test->now_ms ? l->test->now_ms(l->test->arg) : clock_ms(CLOCK_REALTIME);
-    return r;
+    int found;
+    return open_as(path, BSTORE_APPLICATION, false, test, &found, e);
 }
 
-int lite_begin(struct lite *l)
+struct bstore *bstore_sqlite_alone(const char *path, bool make, const struct bstore_test *test,
+                                   enum bstore_state *state, struct err *e)
 {
-    return begun(l, db_begin(&l->db));
-}
-
-int lite_begin_read(struct lite *l)
-{
-    return begun(l, db_begin_read(&l->db));
-}
-
-enum bstore_result lite_end(struct lite *l, enum bstore_result r)
-{
-    l->why[0] = '\0';
-    if (l->db.doomed)
-        r = BS_FAIL;
-    if (r == BS_OK && db_commit(&l->db) != 0)
-        r = BS_FAIL;
-    if (r == BS_FAIL)
-        (void)snprintf(l->why, sizeof(l->why), "%s",
-                       l->db.doomed ? l->db.why.text : "what is stored is not as it was");
-    if (r != BS_OK)
-        db_rollback(&l->db);
-    return r;
-}
-
-struct lite_id lite_id(const struct id *id)
-{
-    struct lite_id out;
-    id_text(id, out.text);
-    return out;
-}
-
-sqlite3_stmt *lite_stmt(struct lite *l, unsigned sql, struct span tenant, const struct lite_id *id)
-{
-    sqlite3_stmt *q = db_stmt(&l->db, sql);
-    if (q == NULL)
+    static const struct {
+        int application;
+        enum bstore_state state;
+    } as[] = {{BSTORE_APPLICATION_COPYING, BSTORE_COPYING},
+              {BSTORE_APPLICATION, BSTORE_WHOLE},
+              {BSTORE_APPLICATION_MOVED, BSTORE_MOVED}};
+    struct bstore *s = NULL;
+    struct stat st;
+    *state = BSTORE_ABSENT;
+    *e = (struct err){""};
+    if (!make && lstat(path, &st) != 0 && errno == ENOENT)
         return NULL;
-    db_text(q, 1, tenant);
-    if (id != NULL)
-        db_text(q, 2, span_of(id->text, ID_TEXT));
-    return q;
-}
-
-struct id lite_col_id(struct lite *l, sqlite3_stmt *q, int at)
-{
-    struct id id = {{0}};
-    if (id_parse(db_col(q, at), &id) != 0)
-        db_doom(&l->db, "an id in the store is none");
-    return id;
-}
-
-int lite_number(struct lite *l, sqlite3_stmt *q, uint64_t *out)
-{
-    enum db_result got = q == NULL ? DB_FAIL : db_step(&l->db, q);
-    *out = 0;
-    if (got == DB_ROW)
-        *out = db_col_int(q, 0);
-    if (q != NULL)
-        sqlite3_reset(q);
-    return got == DB_ROW ? 0 : got == DB_DONE ? 1 : -1;
-}
-
-enum bstore_result lite_change(struct lite *l, sqlite3_stmt *q, enum bstore_result none)
-{
-    if (q == NULL || db_run(&l->db, q) != 0)
-        return BS_FAIL;
-    return db_changes(&l->db) > 0 ? BS_OK : none;
-}
-
-enum bstore_result lite_fence(struct lite *l, const struct claim *c, bool *cancelled)
-{
-    struct lite_id turn = lite_id(&c->turn), worker = lite_id(&c->worker), conversation = lite_id(&c->conversation);
-    uint64_t flag;
-    sqlite3_stmt *q = lite_stmt(l, SQL_FENCE, claim_tenant(c), &turn);
-    if (q == NULL)
-        return BS_FAIL;
-    db_int(q, 3, c->epoch);
-    db_text(q, 4, span_of(worker.text, ID_TEXT));
-    db_int(q, 5, l->now);
-    db_text(q, 6, span_of(conversation.text, ID_TEXT));
-    int r = lite_number(l, q, &flag);
-    *cancelled = flag != 0;
-    return r == 0 ? BS_OK : r > 0 ? BS_FENCED : BS_FAIL;
-}
-
-enum bstore_result lite_begin_fenced(struct lite *l, const struct claim *c)
-{
-    bool cancelled;
-    return lite_begin(l) != 0 ? BS_FAIL : lite_fence(l, c, &cancelled);
+    for (size_t i = 0; s == NULL && i < sizeof(as) / sizeof(as[0]); i++) {
+        int found = 0;
+        s = open_as(path, as[i].application, true, test, &found, e);
+        *state = as[i].state;
+        if (s == NULL && (found == 0 || found == as[i].application))
+            break;
+    }
+    return s;
 }

@@ -67,6 +67,8 @@ struct config_oidc {
 /* Conversations; all zeros: there are none. */
 struct config_broker {
     char address[CONFIG_ADDRESS], models[CONFIG_PATH], tools[CONFIG_PATH], image[CONFIG_NAME];
+    char store[CONFIG_PATH],
+        password[CONFIG_PATH];     /* postgresql://..., empty: a file here; the file of its password */
     char lanes[CONFIG_DOCK_LANES]; /* as dock_lanes */
     uint64_t workers;
 };

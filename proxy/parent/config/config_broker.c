@@ -1,7 +1,9 @@
 /* broker: of the configuration. */
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/postgres/where.h"
 #include "proxy/parent/config/config_in.h"
 
 enum { WORKERS = 4, WORKERS_MAX = 64 };
@@ -9,7 +11,10 @@ enum { WORKERS = 4, WORKERS_MAX = 64 };
 static const struct key broker_keys[] = {
     {"http", KEY_CALL, AT(row_broker, http), KEY_NEEDED, .call = config_read_address,
      .help = "loopback address:port where conversations are had"},
-    {"store", KEY_TEXT, AT(row_broker, store), 0, .help = "sqlite:broker.db"},
+    {"store", KEY_TEXT, AT(row_broker, store), 0,
+     .help = "sqlite:broker.db, or postgresql://USER@HOST:PORT/DATABASE"},
+    {"store_password", KEY_TEXT, AT(row_broker, password), 0,
+     .help = "of postgresql: the file of the password, which its owner alone can read; relative to this file"},
     {"models", KEY_TEXT, AT(row_broker, models), KEY_NEEDED, .help = "the table of models, relative to this file"},
     {"tools", KEY_TEXT, AT(row_broker, tools), 0, .help = "the file of MCP servers, relative to this file"},
     {"workers", KEY_COUNT, AT(row_broker, workers), 0, .lo = 1, .hi = WORKERS_MAX,
@@ -31,6 +36,34 @@ static bool has_proxy(const struct config *c)
     return false;
 }
 
+/* A database is said without its password, which is in a file that nobody else reads. */
+static void take_store(struct loader *l, const struct row_broker *r, const char *file, struct config_broker *to)
+{
+    struct pg_where where;
+    struct stat st;
+    struct err e;
+    bool here = r->store.at == NULL || span_eq(r->store.text, SPAN("sqlite:broker.db"));
+    if (!here && pg_where_read(r->store.text, &where, &e) != 0)
+        load_problem(l, r->store.at, "C005",
+                     "store: is sqlite:broker.db or postgresql://USER@HOST:PORT/DATABASE: %.300s", e.text);
+    if (!here)
+        config_copy(l, to->store, sizeof(to->store), &r->store);
+    if (r->password.at == NULL)
+        return;
+    if (here)
+        load_problem(l, r->password.at, "C005", "store_password: goes with store: postgresql://...");
+    config_copy_path(l, to->password, CONFIG_PATH, file, &r->password);
+    if (l->failed)
+        return;
+    if (lstat(to->password, &st) != 0)
+        load_problem(l, r->password.at, "C019", "store_password: %.200s cannot be read: %s", to->password,
+                     strerror(errno));
+    else if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0)
+        load_problem(l, r->password.at, "C019",
+                     "store_password: %.200s has to be a file that its owner alone can read: chmod 600",
+                     to->password);
+}
+
 void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c)
 {
     struct config_broker *to = &c->broker;
@@ -40,8 +73,7 @@ void config_take_broker(struct loader *l, const struct row_broker *r, const char
         load_problem(l, r->at, "C005",
                      "without TLS the broker may only listen on loopback: 127.0.0.1, ::1 or localhost; put a server "
                      "with TLS in front of it");
-    if (r->store.at != NULL && !span_eq(r->store.text, SPAN("sqlite:broker.db")))
-        load_problem(l, r->store.at, "C003", "only sqlite:broker.db is available yet");
+    take_store(l, r, file, to);
     if (r->image.at != NULL && !config_sandbox_ok(r->image.text))
         load_problem(l, r->image.at, "C020", "an image's name is 1 to 63 of a-z 0-9 . _ -");
     if (!has_proxy(c))

@@ -1,12 +1,18 @@
 #include "tests/unit/broker/store_fix.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "tests/unit/broker/store_pg.h"
+
+enum { PATIENCE_MS = 300 * 1000 };
 
 char fix_folder[64], fix_path[96];
 struct bstore *fix;
 uint64_t fix_now;
 struct arena fix_arena;
+bool fix_postgres;
 static struct bstore_turn_row row;
 
 static uint64_t now_of(void *arg)
@@ -15,14 +21,20 @@ static uint64_t now_of(void *arg)
     return fix_now;
 }
 
-struct bstore_sqlite_test fix_test = {.now_ms = now_of};
+struct bstore_test fix_test = {.now_ms = now_of};
 
 struct bstore *fix_open(void)
 {
     struct err e;
-    struct bstore *s = bstore_sqlite_open(fix_path, &fix_test, &e);
+    struct pg_where where;
+    struct bstore *s = NULL;
+    if (!fix_postgres)
+        s = bstore_sqlite_open(fix_path, &fix_test, &e);
+    else if (pg_where_read(span_str(pg_url), &where, &e) == 0)
+        s = bstore_postgres_open(&where, SPAN_NONE, &fix_test, &e);
     if (s == NULL)
         fail_msg("%s", e.text);
+    s->patience_ms = PATIENCE_MS;
     return s;
 }
 
@@ -30,6 +42,50 @@ void fix_reopen(void)
 {
     bstore_close(&fix);
     fix = fix_open();
+}
+
+void fix_quiet(void)
+{
+    if (fix_postgres)
+        pg_quiet();
+}
+
+bool fix_one(const char *sql, char *out, size_t cap)
+{
+    sqlite3 *c = NULL;
+    sqlite3_stmt *q = NULL;
+    if (fix_postgres)
+        return pg_one(sql, out, cap);
+    assert_int_equal(sqlite3_open(fix_path, &c), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(c, sql, -1, &q, NULL), SQLITE_OK);
+    bool there = sqlite3_step(q) == SQLITE_ROW;
+    if (there)
+        snprintf(out, cap, "%s", (const char *)sqlite3_column_text(q, 0));
+    sqlite3_finalize(q);
+    sqlite3_close(c);
+    return there;
+}
+
+void fix_exec(const char *sql)
+{
+    sqlite3 *c = NULL;
+    if (fix_postgres) {
+        pg_exec(sql);
+        return;
+    }
+    assert_int_equal(sqlite3_open(fix_path, &c), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(c, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(c);
+}
+
+int fix_main(const struct CMUnitTest *tests, size_t n)
+{
+    int failed = _cmocka_run_group_tests("SQLite", tests, n, NULL, NULL);
+    fix_postgres = true;
+    pg_start();
+    failed += _cmocka_run_group_tests("PostgreSQL", tests, n, NULL, NULL);
+    pg_stop();
+    return failed;
 }
 
 int fix_setup(void **state)
@@ -42,6 +98,11 @@ int fix_setup(void **state)
     snprintf(fix_path, sizeof(fix_path), "%s/broker.db", fix_folder);
     fix_now = 1000000;
     arena_init(&fix_arena, 64 << 20);
+    if (fix_postgres) {
+        pg_cut(); /* what a test that failed left open */
+        pg_quiet();
+        pg_empty();
+    }
     fix = fix_open();
     return 0;
 }

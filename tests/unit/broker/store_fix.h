@@ -1,7 +1,9 @@
-/* What tests of the broker's store share: a folder, a clock that is set, turns that are asked for. */
+/* What tests of the broker's store share: a folder, a clock that is set, turns that are asked for; and that all of it
+ * is run with each database. */
 #ifndef TESTS_UNIT_BROKER_STORE_FIX_H
 #define TESTS_UNIT_BROKER_STORE_FIX_H
 
+#include "broker/store/postgres/postgres.h"
 #include "broker/store/sqlite/sqlite.h"
 #include "tests/kit.h"
 
@@ -9,14 +11,24 @@ enum { CLAIM_MS = 1000 };
 
 extern char fix_folder[64], fix_path[96];
 extern struct bstore *fix;
-extern struct bstore_sqlite_test fix_test;
+extern struct bstore_test fix_test;
 extern uint64_t fix_now; /* the store's clock, unless fix_test.now_ms is NULL */
 extern struct arena fix_arena;
+extern bool fix_postgres; /* the store is in a PostgreSQL, else in a file */
+
+/* The tests of a file, with SQLite and then with PostgreSQL. */
+int fix_main(const struct CMUnitTest *tests, size_t n);
+#define FIX_MAIN(tests) fix_main(tests, sizeof(tests) / sizeof((tests)[0]))
 
 int fix_setup(void **state);
 int fix_teardown(void **state);
 struct bstore *fix_open(void);
 void fix_reopen(void);
+/* What a killed process had begun is over. */
+void fix_quiet(void);
+/* A statement, past the store; the first value of one, as text. */
+void fix_exec(const char *sql);
+bool fix_one(const char *sql, char *out, size_t cap);
 struct id fix_id(unsigned n);
 
 /* Asked for by tenant, in a new conversation if `in` is NULL. */

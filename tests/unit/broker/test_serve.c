@@ -35,6 +35,7 @@ static void set_timer(struct timer *t, uint64_t ms)
 #define loop_now  the_clock
 #define timer_set set_timer
 #include "broker/serve/door.c"
+#include "broker/serve/watch.c"
 #undef loop_now
 #undef timer_set
 
@@ -190,6 +191,10 @@ static int setup(void **state)
     serve = (struct serve){.loop = loop, .store = fix, .owner = (unsigned)getuid()};
     door = (struct door){.serve = &serve, .fd = -1};
     own_door = (struct door){.serve = &serve, .fd = -1, .own = true};
+    if (fix_postgres) /* what a handler waits with is its own */
+        serve.store = fix_open();
+    for (size_t i = 0; fix_postgres && i < SERVE_LANES - 1; i++)
+        serve.more[i] = fix_open();
     if (serve_begin(&serve) != 0)
         return -1;
     pulses = serve.pulse;
@@ -210,12 +215,17 @@ static int teardown(void **state)
 {
     struct timer *turn = timer_new(loop, turned, NULL);
     while (serve.callers != NULL)
-        drop(serve.callers, false);
-    for (int i = 0; i < 8; i++) { /* what is still to be let go of is, in turns of the loop */
+        caller_drop(serve.callers, false);
+    for (int i = 0; i < 8 || lanes_busy(&serve); i++) { /* what is still to be let go of is, in turns of the loop */
         timer_set(turn, 0);
         (void)!loop_run(loop);
     }
     timer_free(&turn);
+    lanes_end(&serve);
+    if (serve.store != fix)
+        bstore_close(&serve.store);
+    for (size_t i = 0; i < SERVE_LANES - 1; i++)
+        bstore_close(&serve.more[i]);
     chan_free(&desk);
     chan_free(&serve.desk);
     timer_free(&serve.pulse);
@@ -471,7 +481,7 @@ static void a_crowd_keeps_no_neighbour_out(void **state)
     for (size_t i = 0; i < SERVE_CLIENTS - 1; i++)
         leaves(all[i]);
     while (serve.callers->next != NULL) /* the stream is the oldest */
-        drop(serve.callers, false);
+        caller_drop(serve.callers, false);
     crowd(all, SERVE_TENANT_CLIENTS, "acme");
     struct asker *more = knocks(&door);
     asks(more, "csb_acme", "GET /conversations", "");
@@ -496,5 +506,5 @@ int main(void)
                                        T(a_stream_does_not_go_on_when_nobody_is_sure_of_its_key),
                                        T(whoever_is_refused_keeps_no_place),
                                        T(a_crowd_keeps_no_neighbour_out)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return FIX_MAIN(tests);
 }

@@ -1,8 +1,6 @@
 /* What every backend of the broker's store has to do. */
 #include "tests/unit/broker/store_fix.h"
 
-#include <sqlite3.h>
-
 static struct bstore_chat asked(const char *tenant, const char *key, const char *request)
 {
     struct bstore_chat c = {.tenant = span_str(tenant), .key = span_str(key), .body = SPAN("{}")};
@@ -94,14 +92,6 @@ static void a_conversation_has_so_many_waiting(void **state)
     fix_ok(bstore_chat(fix, &c, &out));
 }
 
-static void count(const char *sql)
-{
-    sqlite3 *c = NULL;
-    assert_int_equal(sqlite3_open(fix_path, &c), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(c, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(c);
-}
-
 /* As if it had so many: what is counted is a number of its row. */
 static void a_tenant_at_its_counts(void **state)
 {
@@ -110,7 +100,7 @@ static void a_tenant_at_its_counts(void **state)
     struct bstore_chat c = asked("acme", "", "x");
     snprintf(sql, sizeof(sql), "UPDATE tenant SET conversations=%d,keys=%d", BSTORE_CONVERSATIONS_EACH - 1,
              BSTORE_KEYS_EACH - 1);
-    count(sql);
+    fix_exec(sql);
     c.key = SPAN("the last key");
     fix_ok(bstore_chat(fix, &c, &out)); /* the last conversation, too */
     c.key = SPAN_NONE;
@@ -592,5 +582,5 @@ int main(void)
         T(a_log_over_its_bound_forgets_and_says_so),
         T(so_many_bytes_of_a_log),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return FIX_MAIN(tests);
 }

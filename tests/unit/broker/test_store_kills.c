@@ -1,11 +1,17 @@
 /* A process is killed before each statement of everything a worker does with the store, and around each commit: who
- * comes after it finds each change whole or not at all, what had been acknowledged always, and ends the turn once. */
+ * comes after it finds each change whole or not at all, what had been acknowledged always, and ends the turn once.
+ * And where the store is over a connection, that is cut off there, or the database is: nobody notices. */
 #include "tests/unit/broker/store_fix.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/time/clock.h"
+#include "tests/unit/broker/store_pg.h"
 
 enum { POINTS_MAX = 400 };
 /* What the killed process had been told was done. */
@@ -39,8 +45,15 @@ static void done(enum ack what)
     shared->acked = what;
 }
 
+/* Every point with SQLite, and all of them where BROKER_STORE_ALL is set; else some, since each is a process or a
+ * database of its own. */
+static unsigned every(unsigned some)
+{
+    return fix_postgres && getenv("BROKER_STORE_ALL") == NULL ? some : 1;
+}
+
 /* All that a turn of one step is. The return value is how the process ends: 0 it was not killed. */
-static int life(void)
+static int life(void (*at)(void *arg, const char *point))
 {
     const struct bstore_event e = {SPAN("text"), SPAN("{}")};
     const struct bstore_chat c = asked();
@@ -48,7 +61,7 @@ static int life(void)
     struct id worker = fix_id(1);
     struct claim claim;
     uint64_t seq;
-    fix_test.at = killer;
+    fix_test.at = at;
     fix = fix_open();
     if (bstore_chat(fix, &c, &out) != BS_OK)
         return 1;
@@ -119,6 +132,7 @@ static void heir(enum ack acked)
     struct claim c;
     enum bstore_result r;
     fix_test.at = NULL;
+    fix_quiet();
     fix = fix_open();
     r = bstore_chat(fix, &again, &t);
     assert_true(r == BS_AGAIN || (r == BS_OK && acked < ACK_CHAT));
@@ -152,6 +166,84 @@ static void heir(enum ack acked)
     assert_int_equal(bstore_claim(fix, &worker, CLAIM_MS, &c), BS_NONE);
 }
 
+/* --- the database is cut off, or killed ------------------------------------------------ */
+
+enum how { CUT, CUT_WHEN_OVER, KILLED };
+static enum how how;
+
+static unsigned only_at; /* the so-many-th commit that is sent, or 0 */
+
+static void cutter(void *arg, const char *point)
+{
+    char n[32];
+    if (only_at > 0 ? strcmp(point, "SENT") != 0 || ++shared->point != only_at : ++shared->point != kill_at)
+        return;
+    snprintf(shared->name, sizeof(shared->name), "%s", point);
+    if (how == CUT_WHEN_OVER) /* what was sent is done, and its answer is lost */
+        (void)pg_one("SELECT n FROM writer FOR UPDATE", n, sizeof(n));
+    if (how == CUT_WHEN_OVER)
+        pg_lose();
+    else if (how == KILLED)
+        pg_restart();
+    else
+        pg_cut();
+}
+
+/* One life with its end, and all of it there once. */
+static void whole(void)
+{
+    const struct bstore_chat again = asked();
+    struct bstore_chatted t;
+    struct bstore_messages m;
+    struct id worker = fix_id(2);
+    struct claim c;
+    assert_int_equal(shared->acked, ACK_FINISH);
+    assert_int_equal(bstore_chat(fix, &again, &t), BS_AGAIN);
+    const struct bstore_turn_row *row = fix_row("acme", &t.turn);
+    assert_int_equal(row->end, END_COMPLETED);
+    assert_int_equal(row->used.tokens, 10);
+    assert_int_equal(row->used.steps, 1);
+    assert_int_equal(fix_events("acme", &t.conversation, "turn.queued"), 1);
+    assert_int_equal(fix_events("acme", &t.conversation, "turn.done"), 1);
+    assert_int_equal(fix_events("acme", &t.conversation, "step.settled"), 1);
+    assert_int_equal(fix_events("acme", &t.conversation, "text"), 1);
+    fix_ok(bstore_messages(fix, SPAN("acme"), &t.conversation, 0, &fix_arena, &m));
+    assert_int_equal(m.n, 3);
+    assert_int_equal(bstore_claim(fix, &worker, CLAIM_MS, &c), BS_NONE);
+}
+
+/* Every step-th point; returns how many there are. */
+static unsigned cut_at_each(enum how as, unsigned step)
+{
+    unsigned n, points = POINTS_MAX;
+    for (n = 1; n < points; n += step) {
+        assert_int_equal(fix_setup(NULL), 0);
+        bstore_close(&fix);
+        *shared = (struct shared){.acked = ACK_NONE};
+        kill_at = n;
+        how = as;
+        fix_test.at = cutter;
+        if (life(cutter) != 0)
+            fail_msg("cut off at %s: %s", shared->name, bstore_why(fix));
+        fix_test.at = NULL;
+        whole();
+        if (shared->name[0] == '\0')
+            points = 0;
+        assert_int_equal(fix_teardown(NULL), 0);
+    }
+    return n - 1;
+}
+
+static void cut_off_at_each_statement(void **state)
+{
+    if (!fix_postgres)
+        skip();
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    assert_true(cut_at_each(CUT, every(5)) > 60);
+    munmap(shared, sizeof(*shared));
+}
+
 static void killed_before_each_statement(void **state)
 {
     static char seen[POINTS_MAX][64];
@@ -159,7 +251,7 @@ static void killed_before_each_statement(void **state)
     unsigned n;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
-    for (n = 1; n < POINTS_MAX; n++) {
+    for (n = 1; n < POINTS_MAX; n += every(7)) {
         assert_int_equal(fix_setup(NULL), 0);
         bstore_close(&fix); /* a connection is not taken through a fork */
         *shared = (struct shared){.acked = ACK_NONE};
@@ -167,7 +259,7 @@ static void killed_before_each_statement(void **state)
         pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0)
-            _exit(life());
+            _exit(life(killer));
         assert_int_equal(waitpid(child, &status, 0), child);
         if (WIFEXITED(status))
             assert_int_equal(WEXITSTATUS(status), 0);
@@ -186,15 +278,72 @@ static void killed_before_each_statement(void **state)
         unsigned times = 0;
         for (unsigned k = 1; k < n; k++)
             times += strcmp(seen[k], must[i]) == 0;
-        if (times == 0)
+        if (times == 0 && every(7) == 1)
             fail_msg("nobody was killed at %s", must[i]);
     }
     print_message("killed at %u points\n", n - 1);
     munmap(shared, sizeof(*shared));
 }
 
+/* The change is kept and nobody says so; what was not kept is done again, what was is not. */
+static void an_answer_to_a_commit_is_lost(void **state)
+{
+    unsigned sent = 0;
+    if (!fix_postgres)
+        skip();
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    for (only_at = 1; only_at < POINTS_MAX; only_at++) {
+        (void)cut_at_each(CUT_WHEN_OVER, POINTS_MAX);
+        if (shared->name[0] == '\0')
+            break;
+        sent++;
+    }
+    only_at = 0;
+    assert_int_equal(sent, 8); /* one of each thing that a life does */
+    munmap(shared, sizeof(*shared));
+}
+
+static void the_database_is_killed(void **state)
+{
+    if (!fix_postgres)
+        skip();
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    (void)cut_at_each(KILLED, every(11));
+    munmap(shared, sizeof(*shared));
+}
+
+static void who_waits_waits_so_long_and_no_longer(void **state)
+{
+    struct bstore_chat c = asked();
+    struct bstore_chatted out;
+    if (!fix_postgres)
+        skip();
+    assert_int_equal(fix_setup(NULL), 0);
+    fix->patience_ms = 300;
+    pg_down();
+    uint64_t began = clock_ms(CLOCK_MONOTONIC);
+    assert_int_equal(bstore_chat(fix, &c, &out), BS_FAIL);
+    assert_true(clock_ms(CLOCK_MONOTONIC) - began < 200 * 1000);
+    assert_non_null(strstr(bstore_why(fix), "PostgreSQL"));
+    for (unsigned i = 0; i < 100; i++) /* nor is it waited for each time: others are served meanwhile */
+        assert_int_equal(bstore_chat(fix, &c, &out), BS_FAIL);
+    (void)bstore_pulse(fix);
+    pg_restart();
+    fix->patience_ms = 300 * 1000;
+    enum bstore_result r;
+    while ((r = bstore_chat(fix, &c, &out)) == BS_FAIL) /* and it is found again */
+        (void)poll(NULL, 0, 10);
+    assert_int_equal(r, BS_OK);
+    assert_int_equal(fix_teardown(NULL), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(killed_before_each_statement)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(killed_before_each_statement), cmocka_unit_test(cut_off_at_each_statement),
+        cmocka_unit_test(an_answer_to_a_commit_is_lost), cmocka_unit_test(the_database_is_killed),
+        cmocka_unit_test(who_waits_waits_so_long_and_no_longer)};
+    return FIX_MAIN(tests);
 }

@@ -406,6 +406,18 @@ static void test_lobby(void **state)
     CHECK("lobby", w, rows);
 }
 
+/* A broker whose database is behind a Unix socket: that, and no other family. */
+static void test_unix(void **state)
+{
+    static const struct wall w = {.calls = WALL_UNIX};
+    static const struct row rows[] = {
+        ROW(open_passwd, KILLED), ROW(tcp_socket, KILLED), ROW(unix_socket, FINE),
+        ROW(memfd, KILLED),       ROW(pair, KILLED),
+    };
+    (void)state;
+    CHECK("a broker with a database", w, rows);
+}
+
 static void test_wait(void **state)
 {
     static const struct wall w = {.calls = WALL_WAIT};
@@ -568,10 +580,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),        cmocka_unit_test(test_front),   cmocka_unit_test(test_lobby),
-        cmocka_unit_test(test_wait),        cmocka_unit_test(test_connect), cmocka_unit_test(test_dns),
-        cmocka_unit_test(test_links),       cmocka_unit_test(test_files),   cmocka_unit_test(test_read_files),
-        cmocka_unit_test(test_unix_listen), cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_base),       cmocka_unit_test(test_front),       cmocka_unit_test(test_lobby),
+        cmocka_unit_test(test_unix),       cmocka_unit_test(test_wait),        cmocka_unit_test(test_connect),
+        cmocka_unit_test(test_dns),        cmocka_unit_test(test_links),       cmocka_unit_test(test_files),
+        cmocka_unit_test(test_read_files), cmocka_unit_test(test_unix_listen), cmocka_unit_test(test_abort),
     };
 #ifdef COUNTERSIGN_DEV
     fprintf(stderr, "SKIPPED: everything seccomp refuses (sanitizer build); run this test in the plain build\n");

@@ -283,7 +283,7 @@ static void conversations_have_a_way_to_their_models(void **state)
         {WAY "broker: { http: \"127.0.0.1:0\" }\n", "models"},
         {WAY "broker: { http: \"127.0.0.1:0\", models: none.yaml }\n", "cannot be read"},
         {WAY "broker: { http: \"0.0.0.0:80\", models: m.yaml }\n", "loopback"},
-        {WAY BROKER ", store: \"postgresql://x\" }\n", "sqlite:broker.db"},
+        {WAY BROKER ", store: \"mysql://x\" }\n", "sqlite:broker.db"},
         {WAY BROKER ", image: ../x }\n", "an image's name"},
         {WAY BROKER ", workers: 0 }\n", "workers"},
         {WAY BROKER ", lanes: { acme: [a, b] } }\n", "lane"},

@@ -1,15 +1,22 @@
-/* Every statement of the broker's store in SQLite, once. Parameters are numbered as in the text; ?1 is the tenant,
- * but for what is looked for over all of them. */
-#ifndef BROKER_STORE_SQLITE_SQL_H
-#define BROKER_STORE_SQLITE_SQL_H
+/* Every statement of the broker's store, once, in SQLite's words; what another database says otherwise is in its
+ * room. Parameters are numbered as in the text; ?1 is the tenant, but for what is looked for over all of them. One
+ * that is empty is for databases that have writers beside each other. */
+#ifndef BROKER_STORE_SQL_SQL_H
+#define BROKER_STORE_SQL_SQL_H
+
+#include "broker/store/sql/move_sql.h"
 
 /* clang-format off */
 #define SQL_OPEN "('queued','running')"
 #define SQL_STATEMENTS(X) \
     X(TENANT_ADD, "INSERT INTO tenant(tenant,served,conversations,open,keys) VALUES(?1,0,0,0,0) ON CONFLICT DO NOTHING") \
+    X(TENANT_LOCK_NEW, "") \
+    X(TENANT_LOCK, "") \
+    X(TENANT_TRY, "SELECT 1") \
     X(TENANT_GET, "SELECT conversations,open,keys FROM tenant WHERE tenant=?1") \
     X(TENANT_COUNT, "UPDATE tenant SET conversations=conversations+?2,open=open+?3,keys=keys+?4 WHERE tenant=?1") \
     X(TENANT_SERVED, "UPDATE tenant SET served=1+(SELECT max(served) FROM tenant) WHERE tenant=?1") \
+    X(SHARE_OVER, "") \
     X(KEY_GET, "SELECT request,conversation,turn,log_epoch,log_seq FROM chat_key WHERE tenant=?1 AND key=?2") \
     X(KEY_ADD, "INSERT INTO chat_key(tenant,key,request,conversation,turn,log_epoch,log_seq,at_ms)" \
         " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)") \
@@ -33,7 +40,8 @@
         "wall_max_ms,same_max,asked) VALUES(?1,?2,?3,?4,'queued',?5,?5,?6,?7,?8,?9,?10,?11)") \
     X(TURN_ASKED, "SELECT asked FROM turn WHERE tenant=?1 AND id=?2 AND asked IS NOT NULL") \
     X(TURN_SAID, "UPDATE turn SET asked=NULL WHERE tenant=?1 AND id=?2") \
-    X(CLAIM_NEXT, "SELECT t.tenant,t.id,t.conversation,t.state,t.lost FROM tenant k CROSS JOIN turn t ON t.tenant=k.tenant" \
+    X(CLAIM_NEXT, "SELECT t.tenant,t.id,t.conversation,t.state,t.lost-(t.state='running'" \
+        " AND ?3>t.claimed_until-t.claim_ms) FROM tenant k CROSS JOIN turn t ON t.tenant=k.tenant" \
         " WHERE k.open>0 AND t.state IN " SQL_OPEN " AND t.ready_ms<=?1 AND (t.state='queued' OR t.claimed_until<=?1)" \
         " AND NOT EXISTS (SELECT 1 FROM turn u WHERE u.tenant=t.tenant AND u.conversation=t.conversation" \
         " AND u.state IN " SQL_OPEN " AND u.nth<t.nth) AND (SELECT count(*) FROM turn r WHERE r.tenant=k.tenant" \
@@ -65,6 +73,8 @@
     X(STEP_ADD, "INSERT INTO step(tenant,turn,n,state,kind,attempts,began_ms) VALUES(?1,?2,?3,'open',?4,1,?5)") \
     X(STEP_AGAIN, "UPDATE step SET attempts=attempts+1 WHERE tenant=?1 AND turn=?2 AND n=?3 RETURNING attempts") \
     X(STEP_PLAN, "UPDATE step SET state='planned',answer=?4 WHERE tenant=?1 AND turn=?2 AND n=?3 AND state='open'") \
+    X(STEP_HOME, "UPDATE step SET home=?4 WHERE tenant=?1 AND turn=?2 AND n=?3") \
+    X(LOAD_ELSEWHERE, "SELECT 1 FROM step WHERE tenant=?1 AND turn=?2 AND n=?3 AND home<>?4") \
     X(STEP_SETTLE, "UPDATE step SET state='settled',ended_ms=?4,message_state=?5,filesystem_state_ref=?6," \
         "execution_state=?7,effect_log=?8 WHERE tenant=?1 AND turn=?2 AND n=?3 AND state<>'settled'") \
     X(CALL_ADD, "INSERT INTO tool_call(tenant,turn,step,ord,tool,args,class,key,ending,intent_ms)" \
@@ -110,14 +120,13 @@
         " AND t.id=?2 AND c.tool=?3 AND c.args=?4 ORDER BY c.step,c.ord LIMIT 1 OFFSET ?5") \
     X(TURNS, "SELECT t.nth,t.id,t.state,t.ending,EXISTS (SELECT 1 FROM recorded r WHERE r.tenant=t.tenant AND r.turn=t.id)" \
         " FROM turn t WHERE t.tenant=?1 AND t.conversation=?2 AND t.nth>?3 ORDER BY t.nth LIMIT ?4") \
-    X(PULSE, "PRAGMA data_version") \
     X(EVENTS, "SELECT seq,turn,epoch,type,body FROM display WHERE tenant=?1 AND conversation=?2 AND seq>?3 ORDER BY seq" \
         " LIMIT ?4")
 /* clang-format on */
 
 enum sql_id {
 #define X(name, sql) SQL_##name,
-    SQL_STATEMENTS(X)
+    SQL_STATEMENTS(X) SQL_MOVES(X)
 #undef X
         SQL_COUNT
 };

@@ -1,0 +1,133 @@
+/* A turn that is asked once more, and what its calls gave then. */
+#include "broker/store/sql/sq.h"
+
+static enum bstore_result budget_of(struct sq *l, struct span tenant, const struct sq_id *turn,
+                                    struct id *conversation, struct budget *b)
+{
+    struct sq_stmt *q = sq_stmt(l, SQL_REPLAY_OF, tenant, turn);
+    bool may = false;
+    if (q == NULL)
+        return BS_FAIL;
+    enum sq_result got = sq_step(q);
+    if (got == SQ_ROW) {
+        *conversation = sq_col_id(l, q, 0);
+        *b =
+            (struct budget){sq_col_int(q, 1), sq_col_int(q, 2), sq_col_int(q, 3), sq_col_int(q, 4), sq_col_int(q, 5)};
+        may = sq_col_int(q, 6) != 0;
+    }
+    sq_reset(q);
+    return got == SQ_FAIL ? BS_FAIL : got == SQ_DONE ? BS_NONE : may ? BS_OK : BS_CONFLICT;
+}
+
+/* What was asked by it, and how many messages stood before that. */
+static enum bstore_result asked(struct sq *l, struct span tenant, const struct sq_id *conversation,
+                                const struct sq_id *turn, struct dynbuf *body, uint64_t *before)
+{
+    struct sq_stmt *q = sq_stmt(l, SQL_REPLAY_ASKED, tenant, conversation);
+    if (q == NULL)
+        return BS_FAIL;
+    sq_text(q, 3, span_of(turn->text, ID_TEXT));
+    enum sq_result got = sq_step(q);
+    if (got == SQ_ROW) {
+        *before = sq_col_int(q, 0) - 1;
+        (void)dynbuf_add(body, sq_col(q, 1));
+    }
+    sq_reset(q);
+    return got == SQ_FAIL || !dynbuf_ok(body) ? BS_FAIL : got == SQ_ROW ? BS_OK : BS_CONFLICT;
+}
+
+static enum bstore_result set(struct sq *l, struct span tenant, const struct id *made, const struct sq_id *turn)
+{
+    struct sq_id id = sq_id(made);
+    struct sq_stmt *q = sq_stmt(l, SQL_REPLAY_SET, tenant, &id);
+    if (q == NULL)
+        return BS_FAIL;
+    sq_text(q, 3, span_of(turn->text, ID_TEXT));
+    return sq_change(l, q, BS_FAIL);
+}
+
+static enum bstore_result replay(struct sq *l, struct span tenant, const struct id *turn, struct bstore_chatted *out)
+{
+    struct sq_id id = sq_id(turn), from, to;
+    struct id conversation = {{0}};
+    struct bstore_chat in = {.tenant = tenant};
+    struct dynbuf body;
+    uint64_t before = 0;
+    dynbuf_init(&body, BSTORE_BODY_MAX);
+    enum bstore_result r = budget_of(l, tenant, &id, &conversation, &in.budget);
+    from = sq_id(&conversation);
+    if (r == BS_OK)
+        r = asked(l, tenant, &from, &id, &body, &before);
+    in.body = dynbuf_span(&body);
+    if (r == BS_OK)
+        r = sq_add_chat(l, &in, out);
+    to = sq_id(&out->conversation);
+    if (r == BS_OK)
+        r = sq_copy(l, tenant, &from, &to, before);
+    if (r == BS_OK)
+        r = set(l, tenant, &out->turn, &id);
+    dynbuf_free(&body);
+    return r;
+}
+
+enum bstore_result sq_replay(struct bstore *s, struct span tenant, const struct id *turn, struct bstore_chatted *out)
+{
+    struct sq *l = sq_of(s);
+    enum bstore_result r;
+    do {
+        r = sq_begin(l) != 0 ? BS_FAIL : sq_lock_tenant(l, SQL_TENANT_LOCK, tenant);
+        r = sq_end(l, r == BS_OK ? replay(l, tenant, turn, out) : r);
+    } while (sq_again(l));
+    return r;
+}
+
+static struct sq_stmt *alike(struct sq *l, unsigned sql, const struct claim *c, const struct sq_id *turn,
+                             const struct bstore_call *call)
+{
+    struct sq_stmt *q = sq_stmt(l, sql, claim_tenant(c), turn);
+    if (q != NULL) {
+        sq_bytes(q, 3, call->tool);
+        sq_blob(q, 4, call->args);
+    }
+    return q;
+}
+
+static enum bstore_result then(struct sq *l, const struct claim *c, const struct sq_id *turn, uint64_t nth,
+                               const struct bstore_call *call, struct arena *a, struct bstore_replayed *out)
+{
+    struct sq_stmt *q = alike(l, SQL_REPLAYED, c, turn, call);
+    if (q == NULL)
+        return BS_FAIL;
+    sq_int(q, 5, nth);
+    enum sq_result got = sq_step(q);
+    if (got == SQ_ROW) {
+        struct span result = sq_col(q, 1);
+        out->end = call_end_of(sq_col(q, 0));
+        out->result = arena_copy(a, result);
+        if (result.n > 0 && out->result.p == NULL)
+            sq_doom(l, "what was read is more than may be read at once");
+    }
+    sq_reset(q);
+    return got == SQ_FAIL ? BS_FAIL : BS_OK;
+}
+
+enum bstore_result sq_replayed(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
+                               const struct bstore_call *call, struct arena *a, struct bstore_replayed *out)
+{
+    struct sq *l = sq_of(s);
+    struct sq_id turn = sq_id(&c->turn);
+    enum bstore_result r;
+    do {
+        uint64_t nth = 0;
+        *out = (struct bstore_replayed){.end = CALL_OPEN};
+        r = sq_begin_fenced(l, c);
+        struct sq_stmt *q = r == BS_OK ? alike(l, SQL_REPLAY_NTH, c, &turn, call) : NULL;
+        if (q != NULL) {
+            sq_int(q, 5, n);
+            sq_int(q, 6, ord);
+            r = sq_number(l, q, &nth) == 0 ? then(l, c, &turn, nth, call, a, out) : BS_FAIL;
+        }
+        r = sq_end(l, r == BS_OK && q == NULL ? BS_FAIL : r);
+    } while (sq_again(l));
+    return r;
+}
