@@ -90,7 +90,7 @@ static void ask_finish(struct ask *a, struct frame *f)
         x->wall_ms = loop_wall(x->desk->loop);
     }
     fn(x, f);
-    if (x->status != 0)
+    if (x->status != 0 || x->transfer)
         exchange_answered(x);
 }
 

@@ -29,7 +29,8 @@ void box_read(const struct call *x, const struct json *j, struct box *b)
 {
     *b = (struct box){.name = json_text(j, SPAN("name")),
                       .note = json_get(j, SPAN("note")),
-                      .paused = span_eq(json_text(j, SPAN("state")), SPAN("paused")),
+                      .paused = !span_eq(json_text(j, SPAN("state")), SPAN("running")),
+                      .restored = number(j, SPAN("restored")),
                       .started_ms = x->wall_ms - number(j, SPAN("age_ms")),
                       .left_ms = number(j, SPAN("left_ms")),
                       .memory = number(j, SPAN("memory")),
@@ -88,38 +89,40 @@ bool box_find(struct call *x, unsigned status, struct span body, const char *lis
     return j != NULL;
 }
 
-void box_put_open(const struct call *x, struct jsonw *w, struct span name, struct span template)
+void box_put_open(const struct call *x, struct jsonw *w, const struct box_open *o)
 {
     char access[ACCESS_TEXT + 1];
 
-    token_access(span_str(x->key), name, access);
-    signed_keep(x->dock, name, span_str(access), call_tenant(x));
+    token_access(span_str(x->key), o->name, o->restored, access);
+    signed_keep(x->dock, o->name, span_str(access), call_tenant(x));
     jsonw_object(w);
-    jsonw_kv(w, "sandboxID", name);
-    jsonw_kv(w, "templateID", template.n ? template : SPAN("base"));
+    jsonw_kv(w, "sandboxID", o->name);
+    jsonw_kv(w, "templateID", o->template.n ? o->template : SPAN("base"));
     jsonw_kv(w, "clientID", SPAN("countersign"));
     jsonw_kv(w, "envdVersion", SPAN(ENVD_VERSION));
     jsonw_kv(w, "envdAccessToken", span_str(access));
     jsonw_key(w, "domain");
     jsonw_raw(w, SPAN("null"));
+    if (o->again)
+        jsonw_kv_bool(w, "restored", true);
     jsonw_end_object(w);
 }
 
-static void reply_open(struct call *x, unsigned status, struct span name, struct span template)
+static void reply_open(struct call *x, unsigned status, const struct box_open *o)
 {
     struct jsonw w;
 
     reply_json(x, status, &w);
-    box_put_open(x, &w, name, template);
+    box_put_open(x, &w, o);
     call_answer(x);
 }
 
-static void put_access(const struct call *x, struct jsonw *w, struct span name)
+static void put_access(const struct call *x, struct jsonw *w, struct span name, uint64_t restored)
 {
     char access[ACCESS_TEXT + 1], hex[2 * DIGEST_BYTES + 1];
     struct digest hash;
 
-    token_access(span_str(x->key), name, access);
+    token_access(span_str(x->key), name, restored, access);
     token_hash(span_str(access), &hash);
     hex_text(span_of(hash.b, DIGEST_BYTES), hex);
     jsonw_kv(w, "access", span_str(hex));
@@ -168,7 +171,7 @@ static void created(struct call *x, unsigned status, struct span body)
     struct span name = json_text(status == 201 ? json_parse(body, &x->arena) : NULL, SPAN("name"));
 
     if (name.n > 0)
-        reply_open(x, 201, name, c->template);
+        reply_open(x, 201, &(struct box_open){.name = name, .template = c->template});
     else if (status == 404)
         reply_no(
             x, 404,
@@ -195,7 +198,7 @@ void control_start(struct call *x, const struct start *s, ask_fn *fn)
     ask_json_begin(&a);
     jsonw_kv(&a.w, "name", s->name);
     jsonw_kv_u64(&a.w, "timeout", s->timeout_s);
-    put_access(x, &a.w, s->name);
+    put_access(x, &a.w, s->name, 0);
     jsonw_kv(&a.w, "note", s->note);
     if (s->from.n > 0)
         jsonw_kv(&a.w, "from", s->from);
@@ -237,8 +240,8 @@ void control_create(struct call *x)
 
 struct connecting {
     struct span template;
-    uint64_t timeout_s, left_ms;
-    bool was_paused;
+    uint64_t timeout_s, left_ms, restored;
+    bool was_paused, again; /* again: it was idle */
 };
 
 static void opened(struct call *x, unsigned status, struct span body)
@@ -248,11 +251,12 @@ static void opened(struct call *x, unsigned status, struct span body)
     if (status != 204)
         reply_desk(x, status, body);
     else
-        reply_open(x, c->was_paused ? 201 : 200, x->arg, c->template);
+        reply_open(x, c->was_paused ? 201 : 200, &(struct box_open){x->arg, c->template, c->restored, c->again});
 }
 
 static void extended(struct call *x, unsigned status, struct span body)
 {
+    const struct connecting *c = x->step;
     struct ask_json a;
 
     if (status != 204) {
@@ -260,20 +264,23 @@ static void extended(struct call *x, unsigned status, struct span body)
         return;
     }
     ask_json_begin(&a);
-    put_access(x, &a.w, x->arg);
+    put_access(x, &a.w, x->arg, c->restored);
     struct span json = ask_json_end(x, &a);
     ask_desk(x, "POST", ask_box(x, x->arg, "/access"), json, opened);
 }
 
 static void goes_on(struct call *x, unsigned status, struct span body)
 {
-    const struct connecting *c = x->step;
+    struct connecting *c = x->step;
     struct ask_json a;
 
     if (status != 200) {
         reply_desk(x, status, body);
         return;
     }
+    const struct json *said = body.n > 0 ? json_parse(body, &x->arena) : NULL;
+    c->again = number(said, SPAN("restored")) != 0;
+    c->restored = c->again ? number(said, SPAN("restored")) : c->restored;
     if (c->timeout_s * 1000 <= c->left_ms) { /* a connection shortens no life */
         extended(x, 204, SPAN_NONE);
         return;
@@ -296,6 +303,7 @@ static void connecting(struct call *x, unsigned status, struct span body)
     c->template = json_text(b.note, SPAN("template"));
     c->left_ms = b.left_ms;
     c->was_paused = b.paused;
+    c->restored = b.restored;
     if (b.paused)
         ask_desk(x, "POST", ask_box(x, x->arg, "/resume"), SPAN_NONE, goes_on);
     else

@@ -18,7 +18,7 @@
 
 enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 46, BOXES_MAX = 640 };
 /* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
-enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 16 /* checkpoints at once */ };
+enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 20 /* checkpoints at once */ };
 
 /* A program that a role had started, with a process group of its own. pid 0: none. */
 struct running_job {

@@ -66,7 +66,7 @@ static int on_image(struct warden *w, struct frame *f)
     return chan_send(w->parent, M_BOX_IMAGE, f->id, f->payload);
 }
 
-static void put_row(struct dynbuf *m, const struct box *b)
+void warden_put_row(struct dynbuf *m, const struct box *b)
 {
     uint64_t now = loop_now(b->warden->loop);
 
@@ -78,6 +78,7 @@ static void put_row(struct dynbuf *m, const struct box *b)
     msg_put_u8(m, (uint8_t)b->version);
     msg_put_u16(m, (uint16_t)b->nruns);
     msg_put_u8(m, (uint8_t)b->way);
+    msg_put_span(m, span_str(b->idle.why));
 }
 
 static int on_list(struct warden *w, struct frame *f)
@@ -92,7 +93,7 @@ static int on_list(struct warden *w, struct frame *f)
     msg_put_u16(m, n);
     for (struct box *b = w->boxes; b != NULL; b = b->next)
         if (box_is_up(b))
-            put_row(m, b);
+            warden_put_row(m, b);
     (void)chan_commit(w->desk);
     return 0;
 }
@@ -111,6 +112,7 @@ static int on_timeout(struct warden *w, struct frame *f)
     if (is_so) {
         b->until_ms = loop_now(w->loop) + ms;
         timer_set(b->timer, ms);
+        checkpoint_idle_stops(b); /* it would be put aside with the time that it had before */
     }
     return chan_send(w->desk, M_SB_TIMEOUT, f->id, span_of(&is_so, 1));
 }
@@ -138,14 +140,17 @@ void warden_tell_destroyed(struct warden *w, struct span name)
 /* Answered when nothing is left of it: also of one that ends already, whoever ended it. */
 static int on_destroy(struct warden *w, struct frame *f)
 {
+    bool idle = f->type == M_SB_IDLE_END;
     struct msg_in m = msg_in(f->payload);
     struct span name = msg_get_span(&m, BOX_NAME_MAX);
+    uint64_t generation = idle ? msg_get_u64(&m) : UINT64_MAX;
 
     if (msg_end(&m) != 0)
         return -1;
     struct box *b = box_named(w, name);
-    if (b != NULL)
-        box_end(b, "it was destroyed");
+    if (b != NULL && b->generation <= generation)
+        box_end(b, idle ? "it is idle: its files are kept, and it has them again when it is asked for"
+                        : "it was destroyed");
     if (!box_ends(w, name)) {
         tell_destroyed(w, f->id, false);
         return 0;
@@ -259,7 +264,10 @@ static int desk_said(struct warden *w, struct frame *f)
     case M_SB_SNAPSHOT: return checkpoint_on_snapshot(w, f);
     case M_SB_CHECKPOINTS: return checkpoint_on_list(w, f);
     case M_SB_LIST: return on_list(w, f);
+    case M_SB_IDLE_END:
     case M_SB_DESTROY: return on_destroy(w, f);
+    case M_SB_IDLE: return idle_on_ask(w, f);
+    case M_SB_IDLE_NOT: return idle_on_not(w, f);
     case M_SB_TIMEOUT: return on_timeout(w, f);
     case M_SB_IMAGE: return on_image(w, f);
     case M_SB_METER: return chan_send(w->parent, M_BOX_METER, f->id, SPAN_NONE);
@@ -398,7 +406,7 @@ static void on_metered(struct warden *w, struct frame *f)
         struct span usage = msg_get_span(&in, USAGE_MAX);
         if (in.bad || b == NULL || !box_is_up(b))
             continue;
-        put_row(m, b);
+        warden_put_row(m, b);
         msg_put_span(m, usage);
     }
     (void)chan_commit(w->desk);

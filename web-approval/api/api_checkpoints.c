@@ -114,8 +114,7 @@ static void put_head(struct jsonw *w, const struct form_head *h)
     jsonw_kv_u64(w, "added", h->added);
 }
 
-/* What came of it. STORE_FAILED also if nothing did; spans are borrowed from the frame. */
-static enum store_end heard(struct frame *f, struct span *why, struct span *rest)
+enum store_end api_checkpoint_heard(struct frame *f, struct span *why, struct span *rest)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     unsigned how = msg_get_u8(&m);
@@ -141,8 +140,7 @@ static struct span keep(struct exchange *x, struct span s)
 
 /* --- a snapshot --------------------------------------------------------------------------- */
 
-/* Whose answer nobody waits for. */
-static void tell_keeper(struct desk *d, enum order_what what, struct span tenant, struct span which)
+void api_checkpoint_tell(struct desk *d, enum order_what what, struct span tenant, struct span which)
 {
     struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_CHECKPOINTS, ++d->last_id) : NULL;
 
@@ -165,7 +163,8 @@ static void let_go(struct exchange *x)
         api_checkpoint_forget(x->desk, v->start.tenant, h.id);
     /* Who kept it may have been killed: what is half written goes, and what of a fork was whole just before. */
     if (v->asked && v->how != STORE_DONE)
-        tell_keeper(x->desk, v->forks ? ORDER_SWEEP : ORDER_LIST, v->start.tenant, v->forks ? x->arg : SPAN_NONE);
+        api_checkpoint_tell(x->desk, v->forks ? ORDER_SWEEP : ORDER_LIST, v->start.tenant,
+                            v->forks ? x->arg : SPAN_NONE);
     api_moment_look(x->desk);
 }
 
@@ -214,7 +213,7 @@ static void taken(struct exchange *x, struct frame *f)
     struct span why, head;
     struct form_head h;
 
-    v->how = heard(f, &why, &head);
+    v->how = api_checkpoint_heard(f, &why, &head);
     v->why = keep(x, why);
     v->head = keep(x, head);
     struct msg_in m = msg_in(v->head);
@@ -278,6 +277,7 @@ static void start_alike(struct starting *s, const struct wire_box *is)
                                .pids = is->pids,
                                .disk = is->disk,
                                .files = is->files,
+                               .idle_ms = is->idle_ms,
                                .egress_requests = is->egress_requests,
                                .egress_bytes = is->egress_bytes,
                                .image = span_str(s->image),
@@ -367,7 +367,7 @@ void api_checkpoint_looked(struct exchange *x, struct frame *f)
 {
     struct starting *s = x->step;
     struct span why, rest;
-    enum store_end how = heard(f, &why, &rest);
+    enum store_end how = api_checkpoint_heard(f, &why, &rest);
     struct msg_in m = msg_in(rest);
     struct form_head h;
 
@@ -410,7 +410,7 @@ void api_fork(struct exchange *x)
 static void put_list(struct exchange *x, struct frame *f)
 {
     struct span why, rest;
-    enum store_end how = heard(f, &why, &rest);
+    enum store_end how = api_checkpoint_heard(f, &why, &rest);
     struct msg_in m = msg_in(rest);
     struct form_head h;
     struct jsonw w;
@@ -481,7 +481,7 @@ void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id)
 /* Nothing of before this desk is on its way. */
 void api_checkpoints_sweep(struct desk *d)
 {
-    tell_keeper(d, ORDER_SWEEP, SPAN("default"), SPAN_NONE);
+    api_checkpoint_tell(d, ORDER_SWEEP, SPAN("default"), SPAN_NONE);
 }
 
 void api_checkpoints(struct exchange *x)
@@ -499,7 +499,7 @@ void api_checkpoints(struct exchange *x)
 static void removed(struct exchange *x, struct frame *f)
 {
     struct span why, rest;
-    enum store_end how = heard(f, &why, &rest);
+    enum store_end how = api_checkpoint_heard(f, &why, &rest);
 
     if (how != STORE_DONE) {
         not_done(x, how, why);

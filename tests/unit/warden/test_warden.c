@@ -441,6 +441,7 @@ static void what_they_use_is_counted_by_the_parent(void **state)
     (void)msg_get_u8(&m);
     (void)msg_get_u16(&m);
     assert_int_equal(msg_get_u8(&m), PAUSE_NONE);
+    assert_int_equal(msg_get_span(&m, 64).n, 0);
     assert_true(span_eq(msg_get_span(&m, 64), SPAN("what it uses")));
     assert_int_equal(msg_end(&m), 0);
     close(fd);
