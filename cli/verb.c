@@ -47,6 +47,10 @@ void verb_say_restored(void)
             "countersign: the sandbox was idle: its files were restored, as generation %llu, and nothing that ran "
             "in it before\n",
             (unsigned long long)generation);
+    if (api_restored_with_another())
+        fprintf(stderr,
+                "countersign: its image is another one than it had, which is not there any more: `countersign "
+                "sandbox started` says which\n");
 }
 
 void verb_end(struct gateway_call *g)

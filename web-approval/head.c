@@ -46,6 +46,7 @@ static int head_fields(const struct exchange *x, bool last, struct dynbuf *out)
         {"Set-Cookie", x->browser[0] ? x->browser : NULL},
         {"Set-Cookie", x->flow[0] ? x->flow : NULL},
         {"Countersign-Restored", x->woke ? woke : NULL}, /* as which generation */
+        {"Countersign-Image", x->woke && x->another ? "another" : NULL},
         {"Connection", last ? "close" : NULL},
     };
 

@@ -169,6 +169,7 @@ static int reader_fill(struct reader *r, struct err *e)
 }
 
 static uint64_t restored;
+static bool another;
 
 uint64_t api_restored(void)
 {
@@ -176,6 +177,14 @@ uint64_t api_restored(void)
 
     restored = 0;
     return generation;
+}
+
+bool api_restored_with_another(void)
+{
+    bool was = another;
+
+    another = false;
+    return was;
 }
 
 static int reader_head(struct reader *r, const char *method, unsigned *status, struct err *e)
@@ -198,6 +207,7 @@ static int reader_head(struct reader *r, const char *method, unsigned *status, s
     const struct http_field *woke = http_find(&h, SPAN("countersign-restored"));
     if (woke && span_u64(woke->value, UINT64_MAX, &restored) != 0)
         restored = 0;
+    another |= http_find(&h, SPAN("countersign-image")) != NULL;
     http_body_begin(&r->body, &h);
     dynbuf_drop(&r->in, used);
     return 0;

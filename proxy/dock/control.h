@@ -23,6 +23,11 @@ struct box_open {
     bool again; /* its files were restored just now, and not what ran in it */
 };
 void box_put_open(const struct call *x, struct jsonw *w, const struct box_open *o);
+void control_reply_open(struct call *x, unsigned status, const struct box_open *o);
+/* A member of what the desk is asked: what opens it, hashed; restored: so often it was by then. */
+void control_put_access(const struct call *x, struct jsonw *w, struct span name, uint64_t restored);
+/* It is to be had without what runs in it, which is not had. */
+bool control_without_memory(const struct json *j);
 
 /* The body as an object; an empty one counts as {}. NULL: answered. */
 const struct json *control_body(struct call *x);

@@ -123,6 +123,19 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
 
 /* --- one of them --------------------------------------------------------------------------- */
 
+/* What an idle sandbox is kept in is nobody's to begin with or to remove, also by its id. */
+static bool is_of_idle(const struct shelf *s, const char *id)
+{
+    struct form_head h;
+    struct dynbuf b;
+    struct err e;
+
+    dynbuf_init(&b, 2 * FORM_HEAD_MAX);
+    bool is = shelf_head(s, id, &b, &h, &e) == 0 && span_eq(h.name, FORM_OF_IDLE); /* a damaged one can be removed */
+    dynbuf_free(&b);
+    return is;
+}
+
 int store_look(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
 {
     char id[FORM_ID + 1];
@@ -134,6 +147,8 @@ int store_look(const struct store *s, const struct order *o, struct dynbuf *out,
     int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
     if (rc == 0)
         rc = shelf_head(&shelf, id, &b, &h, e);
+    if (rc == 0 && span_eq(h.name, FORM_OF_IDLE))
+        rc = 1;
     if (rc == 0)
         form_put_head(out, &h);
     shelf_close(&shelf);
@@ -153,6 +168,8 @@ int store_remove(const struct store *s, const struct order *o, struct dynbuf *ou
     struct err why;
 
     int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
+    if (rc == 0 && o->what == ORDER_REMOVE && is_of_idle(&shelf, id))
+        rc = 1;
     if (rc == 0 && (waste_mark(&shelf) != 0 || unlinkat(shelf.dir, id, 0) != 0 || fsync(shelf.dir) != 0))
         rc = err_errno(e, "the checkpoint cannot be removed");
     /* What another one of its owner needs stays. While one is written or read, all of it does, until the next time.

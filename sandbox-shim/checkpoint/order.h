@@ -13,6 +13,7 @@ enum order_what {
     ORDER_SWEEP,
     ORDER_LOOK,
     ORDER_IDLE,
+    ORDER_FORGET, /* as remove, also of one that is a fork's or an idle sandbox's */
     ORDERS
 };
 

@@ -273,7 +273,7 @@ int checkpoint_on_list(struct warden *w, struct frame *f)
     o.which = msg_get_span(&m, FORM_NAME_MAX);
     if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 ||
         (o.what != ORDER_LIST && o.what != ORDER_LOOK && o.what != ORDER_REMOVE && o.what != ORDER_SWEEP &&
-         o.what != ORDER_IDLE))
+         o.what != ORDER_IDLE && o.what != ORDER_FORGET))
         return -1;
     const char *why = task_begin(w, f->id, NULL, &o);
     if (why != NULL)

@@ -9,6 +9,7 @@
 #include "proxy/reach/reach.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/dock.h"
+#include "web-approval/idle/idle.h"
 #include "web-approval/route.h"
 
 enum { WHY_MAX = 1024, NOTE_MAX = 4096 };
@@ -33,7 +34,7 @@ struct span api_tenant(const struct exchange *x)
 }
 
 /* Each may take long: no tenant of the dock's has them all, and operators have some that nobody else gets. */
-int api_checkpoint_place(struct exchange *x)
+static bool has_place(const struct exchange *x, unsigned *tenants)
 {
     unsigned all = 0, own = 0;
 
@@ -44,7 +45,22 @@ int api_checkpoint_place(struct exchange *x)
         all++;
         own += span_eq(span_str(o->caller.tenant), span_str(x->caller.tenant));
     }
-    x->keeps = x->place != PLACE_DOCK || (own < DOCK_TENANT_STORES && all < DOCK_STORES);
+    *tenants = own;
+    return x->place != PLACE_DOCK || (own < DOCK_TENANT_STORES && all < DOCK_STORES);
+}
+
+bool api_checkpoint_has_place(const struct exchange *x)
+{
+    unsigned own;
+
+    return has_place(x, &own);
+}
+
+int api_checkpoint_place(struct exchange *x)
+{
+    unsigned own;
+
+    x->keeps = has_place(x, &own);
     if (x->keeps)
         return 0;
     reply_problem(x, 429, "Too many", "as much is done with checkpoints as may be at once, %u of it of this tenant's",
@@ -166,6 +182,7 @@ static void let_go(struct exchange *x)
         api_checkpoint_tell(x->desk, v->forks ? ORDER_SWEEP : ORDER_LIST, v->start.tenant,
                             v->forks ? x->arg : SPAN_NONE);
     api_moment_look(x->desk);
+    idle_look(x->desk); /* it may have been due meanwhile */
 }
 
 /* It goes on, or stands still as before. */
@@ -472,7 +489,7 @@ void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id)
 
     if (!b)
         return; /* it is listed, and can be removed */
-    msg_put_u8(b, ORDER_REMOVE);
+    msg_put_u8(b, ORDER_FORGET);
     msg_put_span(b, tenant);
     msg_put_span(b, id);
     (void)chan_commit(d->warden);

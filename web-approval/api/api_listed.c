@@ -67,21 +67,26 @@ void api_started_put(struct jsonw *w, const struct started *s)
     jsonw_kv_u64(w, "commands", s->commands);
 }
 
-/* Of those that the warden does not run, and that wait for who comes back to them. */
+/* Those that wait for who comes back to them. One that the warden runs still, or already, is idle all the same as
+ * long as it has a row: what it is given then is to be good for what it is next. */
 struct idles {
     struct exchange *x;
     struct jsonw *w;
-    struct span *running; /* names of M_SB_LISTED */
-    unsigned n;
-    bool failed; /* answered */
+    struct idle *first, **last;
+    bool failed;
+};
+struct idle {
+    struct idle *next;
+    struct idle_row is;
 };
 
-static bool runs(const struct idles *all, struct span name)
+static bool is_idle(const struct idles *all, struct span name)
 {
-    for (unsigned i = 0; i < all->n; i++)
-        if (span_eq(all->running[i], name))
-            return true;
-    return false;
+    const struct idle *i = all->first;
+
+    while (i && !span_eq(i->is.name, name))
+        i = i->next;
+    return i != NULL;
 }
 
 static void put_own(struct exchange *x, struct jsonw *w, const struct wire_box *b, const struct dock_own *own)
@@ -93,17 +98,45 @@ static void put_own(struct exchange *x, struct jsonw *w, const struct wire_box *
         jsonw_kv_u64(w, "restored", own->restored);
 }
 
-static int put_idle(void *ctx, const struct idle_row *r)
+static int take_idle(void *ctx, const struct idle_row *r)
 {
     struct idles *all = ctx;
+    struct idle *i = arena_alloc(&all->x->arena, sizeof(*i));
+
+    all->failed |= !i;
+    if (!i)
+        return 1;
+    *i = (struct idle){.is = *r};
+    *all->last = i;
+    all->last = &i->next;
+    return 0;
+}
+
+/* -1: answered. */
+static int take_idles(struct idles *all)
+{
+    struct exchange *x = all->x;
+    struct span tenant = x->place == PLACE_DOCK ? span_str(x->caller.tenant) : SPAN_NONE;
+    struct err e;
+
+    if (desk_store_idles(x->desk->store, tenant, &x->arena, take_idle, all, &e) == 0 && !all->failed)
+        return 0;
+    if (all->failed)
+        (void)err_set(&e, "no memory");
+    reply_unable(x, &e);
+    return -1;
+}
+
+/* -1: answered. */
+static int put_idle(const struct idles *all, const struct idle_row *r)
+{
     struct msg_in m = msg_in(r->box);
     struct dock_own o = {.restored = 0};
     struct wire_box b;
     int own = all->x->place == PLACE_DOCK ? dock_owns(all->x, r->name, &o) : 1;
 
-    all->failed |= own < 0;
-    if (own != 1 || runs(all, r->name) || wire_get_box(&m, &b, false) != 0)
-        return own < 0;
+    if (own != 1 || wire_get_box(&m, &b, false) != 0)
+        return own < 0 ? -1 : 0;
     jsonw_object(all->w);
     api_box_put(all->w, &b, r->generation, r->strict);
     jsonw_kv(all->w, "state", SPAN("idle"));
@@ -115,21 +148,17 @@ static int put_idle(void *ctx, const struct idle_row *r)
 }
 
 /* -1: answered. */
-static int put_idles(struct idles *all)
+static int put_idles(const struct idles *all)
 {
-    struct exchange *x = all->x;
-    struct span tenant = x->place == PLACE_DOCK ? span_str(x->caller.tenant) : SPAN_NONE;
-    struct err e;
+    int rc = 0;
 
-    if (desk_store_idles(x->desk->store, tenant, &x->arena, put_idle, all, &e) == 0)
-        return all->failed ? -1 : 0;
-    if (!all->failed)
-        reply_unable(x, &e);
-    return -1;
+    for (const struct idle *i = all->first; i && rc == 0; i = i->next)
+        rc = put_idle(all, &i->is);
+    return rc;
 }
 
 /* -1: answered. */
-static int put_running(struct idles *all, struct msg_in *m, unsigned n)
+static int put_running(const struct idles *all, struct msg_in *m, unsigned n)
 {
     struct exchange *x = all->x;
     struct started s;
@@ -139,10 +168,9 @@ static int put_running(struct idles *all, struct msg_in *m, unsigned n)
         api_started_get(m, &s);
         if (m->bad)
             break;
-        int own = x->place == PLACE_DOCK ? dock_owns(x, s.box.name, &o) : 1;
+        int own = is_idle(all, s.box.name) ? 0 : x->place == PLACE_DOCK ? dock_owns(x, s.box.name, &o) : 1;
         if (own < 0)
             return -1;
-        all->running[all->n++] = s.box.name;
         if (own == 0)
             continue;
         jsonw_object(all->w);
@@ -158,12 +186,10 @@ static void listed(struct exchange *x, struct frame *f)
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     unsigned n = msg_get_u16(&m);
     struct jsonw w;
-    struct idles all = {.x = x, .w = &w, .running = arena_alloc(&x->arena, (n + 1) * sizeof(struct span))};
+    struct idles all = {.x = x, .w = &w, .last = &all.first};
 
-    if (!all.running) {
-        reply_problem(x, 503, "Not possible now", "no memory");
+    if (take_idles(&all) != 0)
         return;
-    }
     reply_json(x, 200, &w);
     jsonw_object(&w);
     jsonw_kv_array(&w, "started");

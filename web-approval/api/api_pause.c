@@ -38,6 +38,8 @@ static void reply_so(struct exchange *x, const char *kind, const struct pausing 
         jsonw_kv(&w, "paused_by", span_str(api_paused_by(p->way)));
     if (x->woke && desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) == 1)
         jsonw_kv_u64(&w, "restored", row.restored); /* so often, its files and not what ran */
+    if (x->woke && x->another)
+        jsonw_kv_bool(&w, "another_image", true);
     jsonw_end_object(&w);
 }
 

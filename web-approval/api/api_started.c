@@ -257,6 +257,11 @@ static void image_found(struct exchange *x, struct frame *f)
         reply_problem(x, 503, "Not possible now", "the warden does not answer; try again in a moment");
     else if (!there && why.n > 0)
         reply_problem(x, 503, "Not possible now", "its image cannot be found: %.*s", SPAN_FMT(why));
+    else if ((!there || (s->image[0] && digest.n == 0)) && s->wakes)
+        reply_problem(x, 503, "Not restored",
+                      "the sandbox is idle still: its image %s is not there any more, and `countersign image import "
+                      "DIR %s` makes one that it is restored with",
+                      s->image, s->image);
     else if (!there || (s->image[0] && digest.n == 0))
         reply_problem(x, 404, "No such image", "there is no image %s: `countersign image import DIR %s` makes one",
                       s->image, s->image);
@@ -266,6 +271,7 @@ static void image_found(struct exchange *x, struct frame *f)
                       SPAN_FMT(digest.n ? digest : SPAN("unknown")), SPAN_FMT(s->wanted));
     if (x->status != 0)
         return;
+    s->another = s->wakes && s->image[0] && !span_eq(digest, span_str(s->digest));
     (void)snprintf(s->digest, sizeof(s->digest), "%.*s", SPAN_FMT(digest));
     s->box.image = span_str(s->image);
     s->box.digest = span_str(s->digest);
@@ -452,6 +458,8 @@ void api_start_go(struct exchange *x)
         ask_send(x);
     else if (!s->borrows && (b = ask_begin(x, ASK_WARDEN, M_SB_IMAGE, M_SB_IMAGE, image_found))) {
         msg_put_span(b, span_str(s->image));
+        if (s->wakes && s->image[0])
+            msg_put_span(b, span_str(s->digest)); /* the one it had, as long as that is there */
         ask_send(x);
     }
 }

@@ -40,6 +40,7 @@ struct starting {
     bool bound;           /* it ends with this process, should nobody end it before */
     bool strict, borrows; /* borrows: `from` is of no use to anybody once that is over */
     bool wakes;           /* it is idle, and restored: `from` and `owner` are its own */
+    bool another;         /* its image is not there any more, and its name means this one */
     struct span owner;
     bool asked;                       /* the warden was */
     void (*then)(struct exchange *x); /* when it runs, instead of the answer */
@@ -97,6 +98,7 @@ void api_checkpoints_sweep(struct desk *d);
 struct span api_tenant(const struct exchange *x);
 /* Of the few places that there are for what is done with checkpoints, one for x. -1, answered. */
 int api_checkpoint_place(struct exchange *x) MUSTCHECK;
+bool api_checkpoint_has_place(const struct exchange *x);
 void api_checkpoint_note(struct exchange *x, const char *kind, struct span sandbox, struct span checkpoint);
 
 #endif

@@ -28,6 +28,12 @@ void idle_met(struct desk *d)
     d->idle_at = d->idle_sweep_at = NOW;
 }
 
+void idle_sweep_soon(struct desk *d, uint64_t now)
+{
+    if (d->idle_sweep_at == NEVER)
+        d->idle_sweep_at = now + AGAIN_MS;
+}
+
 static struct span keep(struct exchange *x, struct span s)
 {
     return s.n > 0 ? arena_copy(&x->arena, s) : SPAN_NONE;
@@ -100,6 +106,19 @@ static void written(struct exchange *x, struct frame *f)
     }
 }
 
+/* Who asked for something of it before this would be told of one that has ended, or lose what he was told is done. */
+static bool is_asked_for(const struct exchange *x)
+{
+    const struct putting *p = x->holds;
+
+    for (size_t i = 0; i < DESK_ASKS; i++) {
+        const struct exchange *o = x->desk->asks[i].id != 0 ? x->desk->asks[i].x : NULL;
+        if (o && o != x && span_eq(o->arg, p->at.name))
+            return true;
+    }
+    return false;
+}
+
 static void saved(struct exchange *x, struct frame *f)
 {
     struct putting *p = x->holds;
@@ -112,6 +131,11 @@ static void saved(struct exchange *x, struct frame *f)
     if (how != STORE_DONE || form_get_head(&m, &h) != 0) {
         x->desk->idle_sweep_at = NOW; /* who kept it may have been killed */
         not_put(x, why);
+        return;
+    }
+    if (is_asked_for(x)) {
+        api_checkpoint_forget(x->desk, p->at.tenant, h.id);
+        not_put(x, SPAN("somebody asked for it meanwhile"));
         return;
     }
     p->checkpoint = keep(x, h.id);
@@ -261,8 +285,14 @@ static void due(struct exchange *x, struct frame *f)
 
 /* --- what none of them needs ---------------------------------------------------------------- */
 
+static void swept(struct exchange *x)
+{
+    x->desk->idle_sweeps = false;
+}
+
 static void sweep_later(struct exchange *x)
 {
+    swept(x);
     x->desk->idle_sweep_at = x->now_ms + AGAIN_MS;
 }
 
@@ -300,7 +330,7 @@ static void kept(struct exchange *x, struct frame *f)
         ask_kept(x, keep(x, last));
         return;
     }
-    x->over = NULL;
+    x->over = swept;
     reply_empty(x, 204);
 }
 
@@ -339,7 +369,9 @@ static void fenced(struct exchange *x, struct frame *f)
 {
     struct err e;
 
-    x->desk->idle_fenced = x->desk->idle_lost;
+    x->desk->idle_fenced = x->desk->idle_fence;
+    if (f && x->desk->idle_fenced == x->desk->idle_lost)
+        x->desk->idle_unsure = false;
     x->desk->idle_none = false; /* a desk before this one may have put some aside just before it ended */
     if (f && desk_store_idles(x->desk->store, SPAN_NONE, &x->arena, end_half, x->desk, &e) == 0)
         ask_kept(x, SPAN_NONE);
@@ -381,6 +413,8 @@ static void sweep(struct desk *d, uint64_t now)
         return;
     x->over = sweep_later;
     d->idle_sweep_at = NEVER;
+    d->idle_sweeps = true;
+    d->idle_fence = d->idle_lost;
     if ((b = ask_begin(x, ASK_LEDGER, M_SANDBOX_AWAKE, M_SANDBOX_DONE, fenced))) {
         msg_put_span(b, SPAN_NONE);
         msg_put_u64(b, 0);
@@ -392,7 +426,7 @@ static void sweep(struct desk *d, uint64_t now)
 
 void idle_due(struct desk *d, uint64_t now)
 {
-    if (d->idle_sweep_at != NEVER && now >= d->idle_sweep_at)
+    if (!d->idle_sweeps && d->idle_sweep_at != NEVER && now >= d->idle_sweep_at)
         sweep(d, now);
     if (d->idle_at != NEVER && now >= d->idle_at && at_once(d) < IDLE_AT_ONCE)
         ask_due(d, now);

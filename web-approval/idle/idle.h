@@ -30,6 +30,8 @@ int idle_find(struct exchange *x, struct idle_row *r) MUSTCHECK;
 /* Somebody may be due from now on; the desk has met a warden; do what is due by now. */
 void idle_look(struct desk *d);
 void idle_met(struct desk *d);
+/* Something may be there that nobody needs: looked for in a few seconds, one such look at a time. */
+void idle_sweep_soon(struct desk *d, uint64_t now_ms);
 void idle_due(struct desk *d, uint64_t now_ms);
 
 /* --- idlers.c: what is at work on one. In the arena of who does it. --------------------- */
@@ -46,6 +48,7 @@ struct idler {
     bool waits;    /* who needs it waits until this is over; else that goes first */
     bool aside;    /* it is put aside, and not restored */
     uint64_t woke; /* it was restored, as this generation */
+    bool another;  /* with another image than it had */
     struct idle_parked *parked;
 };
 void idler_begin(struct desk *d, struct idler *i);

@@ -22,14 +22,16 @@ struct idler *idler_of(const struct desk *d, struct span name)
 
 void idler_park(struct idler *i, struct exchange *x, idle_fn *fn, bool ran)
 {
-    struct idle_parked *p = arena_alloc(&x->arena, sizeof(*p));
+    struct idle_parked *p = arena_alloc(&x->arena, sizeof(*p)), **at = &i->parked;
 
     if (!p) {
         reply_problem(x, 503, "Not possible now", "no memory");
         return;
     }
-    *p = (struct idle_parked){i->parked, x, fn, ran};
-    i->parked = p;
+    *p = (struct idle_parked){NULL, x, fn, ran};
+    while (*at)
+        at = &(*at)->next;
+    *at = p;
 }
 
 /* Who waited may have less of a right by now: the name may be another tenant's, the broker's lane another one, or
@@ -66,9 +68,11 @@ void idler_over(struct desk *d, struct idler *i, bool refused)
     i->parked = NULL;
     for (; p; p = next) {
         struct exchange *x = p->x;
-        x->woke = i->woke;
+        bool same = span_eq(x->arg, i->name); /* else it waits for a place alone */
+        x->woke = same ? i->woke : 0;
+        x->another = same && i->another;
         next = p->next; /* which is in the arena of an exchange that may be freed now */
-        if (refused)
+        if (refused && same)
             reply_problem(x, 503, "Not possible now",
                           "the sandbox is idle, and could not be restored for who asked before: ask again, and it is "
                           "said why");

@@ -8,11 +8,16 @@
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/steps.h"
+#include "web-approval/ask.h"
 #include "web-approval/dock.h"
 #include "web-approval/idle/idle.h"
 #include "web-approval/store/idle.h"
 
-enum { WHY_MAX = 512, LEAST_S = 60 /* beside what it had left: to be asked for more, or to be put aside again */ };
+enum {
+    WHY_MAX = 512,
+    NOTE_MAX = 4096,
+    LEAST_S = 60 /* beside what it had left: to be asked for more, or to be put aside again */
+};
 
 struct waking {
     struct idler at;
@@ -26,7 +31,8 @@ static void not_woken(struct exchange *x)
 {
     struct waking *w = x->holds;
 
-    x->desk->idle_sweep_at = x->now_ms; /* what was begun of it is nobody's */
+    if (w->start.asked) /* what was begun of it is nobody's */
+        idle_sweep_soon(x->desk, x->now_ms);
     idler_over(x->desk, &w->at, true);
 }
 
@@ -42,6 +48,31 @@ static void not_its_generation(struct exchange *x)
     msg_put_span(b, w->row.name);
     msg_put_u64(b, w->start.generation);
     (void)chan_commit(d->warden);
+}
+
+/* Its files are among others than before, which policies and whoever looks into it may have to know. */
+static void note_image(struct exchange *x)
+{
+    const struct waking *w = x->holds;
+    struct msg_in m = msg_in(w->row.box);
+    struct wire_box had;
+    struct dynbuf b;
+    struct jsonw j;
+
+    if (wire_get_box(&m, &had, false) != 0)
+        return;
+    dynbuf_init(&b, NOTE_MAX);
+    jsonw_begin(&j, &b);
+    jsonw_object(&j);
+    jsonw_kv(&j, "operator", span_str(x->operator));
+    jsonw_kv(&j, "sandbox", w->row.name);
+    jsonw_kv(&j, "image", had.image);
+    jsonw_kv(&j, "digest", span_str(w->start.digest));
+    jsonw_kv(&j, "was", had.digest);
+    jsonw_end_object(&j);
+    if (dynbuf_ok(&b))
+        ask_note(x->desk, "sandbox-another-image", dynbuf_span(&b));
+    dynbuf_free(&b);
 }
 
 static void awake(struct exchange *x, struct frame *f)
@@ -62,11 +93,14 @@ static void awake(struct exchange *x, struct frame *f)
         reply_problem(x, idle ? 503 : 404, idle ? "Not restored" : "No such sandbox", "%.*s", SPAN_FMT(why));
         return;
     }
+    if (w->start.another)
+        note_image(x);
     api_checkpoint_forget(x->desk, w->row.tenant, w->row.checkpoint);
     x->over = NULL;
     x->holds = x->step = NULL;
     x->keeps = false;
     x->woke = w->at.woke = w->start.generation;
+    x->another = w->at.another = w->start.another;
     idler_over(x->desk, &w->at, false); /* who waits goes first, and may end with it */
     idler_go(x, w->fn, false);
 }
@@ -116,7 +150,6 @@ static void start(struct exchange *x)
     s->box.image = span_str(s->image);
     s->box.digest = span_str(s->digest);
     s->box.lane = span_str(s->lane);
-    s->borrows = s->image[0] != '\0'; /* of the image it had, whatever its name means by now */
     x->step = s;
     api_start_go(x);
 }
@@ -211,6 +244,16 @@ static void wake(struct exchange *x, struct waking *w)
     ask_send(x);
 }
 
+/* One of the same tenant's that is restored: who finds no place waits until it is over. */
+static struct idler *other_of(const struct desk *d, struct span tenant)
+{
+    struct idler *i = d->idlers;
+
+    while (i && (i->aside || !span_eq(i->tenant, tenant)))
+        i = i->next;
+    return i;
+}
+
 bool idle_wakes(struct exchange *x, idle_fn *fn)
 {
     struct idler *at = idler_of(x->desk, x->arg);
@@ -224,6 +267,11 @@ bool idle_wakes(struct exchange *x, idle_fn *fn)
     int rc = idle_find(x, &r);
     if (rc <= 0)
         return rc < 0;
+    at = api_checkpoint_has_place(x) ? NULL : other_of(x->desk, r.tenant);
+    if (at) {
+        idler_park(at, x, fn, false);
+        return true;
+    }
     if (!(w = arena_alloc(&x->arena, sizeof(*w)))) {
         reply_problem(x, 503, "Not possible now", "no memory");
         return true;

@@ -62,6 +62,8 @@ def the_sdk_comes_back_to_one_that_is_idle(lab):
         old = Box(key, box["id"], box["token"])
         assert key.ask("GET", "/files?path=kept", None, old.headers())[0] == 502  # what opened it opens it no more
         assert dock.key(package + "-other", "globex").ask("POST", f"/v2/sandboxes/{box['id']}/connect", {})[0] == 404
+        assert key.ask("GET", f"/sandboxes/{box['id']}/metrics") == (200, [])
+        assert key.ask("GET", "/sandboxes/none/metrics")[0] == 404
         again = json.loads(dock.node(key.secret, "idle.mjs", package, "after", box["id"]))
         assert again["id"] == box["id"] and again["token"] != box["token"]
         assert key.ask("GET", "/files?path=kept", None, old.headers())[0] == 502

@@ -100,7 +100,7 @@ def each_call_that_needs_it_restores_it(lab, gw):
     waiting = [gw.lab.start([program(), "sandbox", "exec", "box", "--", "sh", "-c", "echo it >> both"],
                             env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]}) for _ in range(3)]
     assert [w.wait() for w in waiting] == [0, 0, 0], [w.seen for w in waiting]
-    assert all(SAID in w.seen for w in waiting)
+    assert any(SAID in w.seen for w in waiting)  # who came later, of a slow machine, found it running
     assert shell(gw, "box", "cat both").out == b"it\n" * 3
     assert in_store(gw, "SELECT restored FROM sandbox WHERE name = 'box'") == [(len(calls) + 1,)]
     # Destroyed while it is idle: nothing of it is left.

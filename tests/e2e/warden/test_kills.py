@@ -380,7 +380,8 @@ def box_may_idle(w):
 def box_is_idle(w):
     box_may_idle(w)
     w.gw.cli("sandbox", "pause", "box", rc=0)
-    w.lab.wait_for("that it is idle", lambda: w.running(idle=True) == ["box"])
+    w.lab.wait_for("that it is idle and has ended",
+                   lambda: w.running(idle=True) == ["box"] and not others(w.gw) and not cgroups(w.gw))
     w.restored = times_restored(w)
 
 
@@ -392,6 +393,7 @@ def idle_ends(w):
 def it_is_idle_or_ended(w, done):
     """From when the ledger knows that it is idle, it is, whoever was killed; before, it ends as any that is paused."""
     late = [step for step, _ in IDLES[3:]] + [DONE]
+    w.lab.wait_for("that it is one of both", lambda: not w.stored("SELECT 1 FROM sandbox WHERE name = 'box' AND kind = 'started'"))
     if w.running(idle=True) or w.step in late:
         assert shell(w.gw, "box", "wc -l < numbers").out == b"500\n"
         idle_ends(w)

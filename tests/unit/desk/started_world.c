@@ -9,7 +9,7 @@
 #include "common/net/loop.h"
 #include "web-approval/route.h"
 
-struct dynbuf sent, noted, all_sent;
+struct dynbuf sent, noted, all_sent, all_noted;
 unsigned sent_type, noted_n;
 uint64_t sent_id;
 static bool of_note;
@@ -28,6 +28,8 @@ struct dynbuf *chan_begin(struct chan *c, uint16_t type, uint64_t id)
 int chan_commit(struct chan *c)
 {
     noted_n += of_note;
+    if (of_note)
+        (void)dynbuf_add(&all_noted, dynbuf_span(&noted));
     if (!of_note) {
         (void)dynbuf_add_byte(&all_sent, (uint8_t)sent_type);
         (void)dynbuf_add(&all_sent, dynbuf_span(&sent));
@@ -113,6 +115,7 @@ int group_setup(void **state)
     dynbuf_init(&sent, 1 << 20);
     dynbuf_init(&noted, 1 << 20);
     dynbuf_init(&all_sent, 1 << 24);
+    dynbuf_init(&all_noted, 1 << 20);
     exchange_answered = answered;
     return rc;
 }
@@ -139,6 +142,7 @@ int group_teardown(void **state)
     dynbuf_free(&sent);
     dynbuf_free(&noted);
     dynbuf_free(&all_sent);
+    dynbuf_free(&all_noted);
     (void)unlink(db_path);
     return rmdir(path);
 }
@@ -167,6 +171,7 @@ static unsigned asked(enum desk_place place, const struct caller *caller, const 
     x.body = span_from(dynbuf_span(&x.raw), used);
     sent_type = noted_n = 0;
     dynbuf_reset(&all_sent);
+    dynbuf_reset(&all_noted);
     route_run(&x);
     return x.status;
 }

@@ -6,10 +6,12 @@
 
 #include "proxy/wire_ticket.h"
 #include "web-approval/ask.h"
+#include "web-approval/dock.h"
 #include "web-approval/idle/idle.h"
 
-#define OK    SPAN("\1\0\0\0\0")
-#define REACH "+n a.test\n&\n-a 10.0.0.0/8\n"
+#define OK      SPAN("\1\0\0\0\0")
+#define ANOTHER "sha256:1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define REACH   "+n a.test\n&\n-a 10.0.0.0/8\n"
 
 static void run_on(const char *sql, struct span blob)
 {
@@ -64,12 +66,32 @@ static void fence(void)
     answer(ASK_LEDGER, M_SANDBOX_DONE, OK);
 }
 
-static void to_its_start(void)
+/* The one that it had is asked for: is it there, or what does its name mean now? */
+static void its_image_is(const char *digest)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 256);
+    assert_int_equal(sent_type, M_SB_IMAGE);
+    assert_true(span_ends(dynbuf_span(&sent), SPAN(A_DIGEST)));
+    msg_put_u8(&b, *digest != '\0');
+    msg_put_span(&b, span_str(digest));
+    msg_put_span(&b, SPAN_NONE);
+    answer(ASK_WARDEN, M_SB_IMAGE, dynbuf_span(&b));
+    dynbuf_free(&b);
+}
+
+static void to_its_image(void)
 {
     fence();
     assert_int_equal(sent_type, M_SB_IDLE_END);
     assert_true(span_eq(dynbuf_span(&sent), SPAN("\0\0\0\3box\0\0\0\0\0\0\0\5")));
     answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\0"));
+}
+
+static void to_its_start_with(const char *image)
+{
+    to_its_image();
+    its_image_is(image);
     assert_int_equal(sent_type, M_SB_LIST);
     answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
     assert_int_equal(sent_type, M_SANDBOX_WAKE);
@@ -82,6 +104,12 @@ static void to_its_start(void)
     assert_int_equal(sent_type, M_SB_START_FROM);
     assert_true(span_find(dynbuf_span(&sent), SPAN("ck-0")) < sent.n &&
                 span_find(dynbuf_span(&sent), SPAN("web")) < sent.n);
+    assert_true(span_find(dynbuf_span(&sent), span_str(image)) < sent.n);
+}
+
+static void to_its_start(void)
+{
+    to_its_start_with(A_DIGEST);
 }
 
 static void it_is_restored_before_it_is_said_to_go_on(void **state)
@@ -98,6 +126,33 @@ static void it_is_restored_before_it_is_said_to_go_on(void **state)
     assert_true(says("\"state\":\"running\"") && says("\"restored\":3") && x.woke != 0);
     assert_int_equal(sent_type, M_SB_CHECKPOINTS); /* nobody needs its checkpoint */
     assert_null(desk.idlers);
+}
+
+static void is_awake(void)
+{
+    answer(ASK_WARDEN, M_SB_STARTED, SPAN("\1\0\0\0\0\1"));
+    assert_int_equal(sent_type, M_SANDBOX_AWAKE);
+    run_on("DELETE FROM idle", SPAN_NONE);
+    run_on("UPDATE sandbox SET kind='started',restored=3 WHERE name='box'", SPAN_NONE);
+    answer(ASK_LEDGER, M_SANDBOX_DONE, OK);
+}
+
+/* Its image was imported anew meanwhile, and the one it had is swept away: it has what the name means now, and that
+ * is said. With none of this name it is idle still. */
+static void whose_image_is_gone_has_what_its_name_means_now(void **state)
+{
+    assert_int_equal(control("POST /api/v1/sandboxes/box/resume", ""), 0);
+    to_its_image();
+    its_image_is("");
+    assert_true(x.status == 503 && says("idle still") && says("image import"));
+    end();
+    assert_int_equal(control("POST /api/v1/sandboxes/box/resume", ""), 0);
+    to_its_start_with(ANOTHER);
+    is_awake();
+    assert_true(x.status == 200 && says("\"another_image\":true") && x.another);
+    const struct span note = dynbuf_span(&all_noted);
+    assert_true(span_find(note, SPAN("sandbox-another-image")) < note.n && span_find(note, SPAN(ANOTHER)) < note.n &&
+                span_find(note, SPAN("\"was\":\"" A_DIGEST)) < note.n);
 }
 
 /* At whichever step, it is idle still, and the next one begins anew. */
@@ -121,7 +176,9 @@ static void what_fails_leaves_it_idle(void **state)
         }
         assert_int_equal(x.status, 503);
         assert_true(sent_type != M_SB_CHECKPOINTS);
+        desk.idle_sweep_at = 0;
         end();
+        assert_true((desk.idle_sweep_at != 0) == (step > 0)); /* only of what was begun there may be something left */
         assert_null(desk.idlers);
     }
     assert_int_equal(control("GET /api/v1/sandboxes/box/files?path=a", ""), 0);
@@ -143,6 +200,7 @@ static void one_that_was_half_restored_begins_anew(void **state)
     assert_int_equal(sent_type, M_SANDBOX_ENDED);
     run_on("UPDATE sandbox SET kind='idle',generation=6 WHERE name='box'", SPAN_NONE);
     answer(ASK_LEDGER, M_SANDBOX_DONE, OK);
+    its_image_is(A_DIGEST);
     assert_int_equal(sent_type, M_SB_LIST);
     answer(ASK_WARDEN, M_SB_LISTED, SPAN_NONE);
     assert_int_equal(x.status, 503);
@@ -191,12 +249,15 @@ static void a_list_has_it_and_its_end_removes_its_checkpoint(void **state)
     answer(ASK_WARDEN, M_SB_LISTED, SPAN("\0\0"));
     assert_true(x.status == 200 && says("\"state\":\"idle\"") && says("\"left_ms\":5000"));
     end();
-    struct dynbuf list = list_of_one(PAUSE_CGROUP_1); /* it has not ended yet */
-    assert_int_equal(control("GET /api/v1/sandboxes/started", ""), 0);
-    answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&list));
-    assert_true(x.status == 200 && says("\"state\":\"paused\"") && !says("\"state\":\"idle\""));
-    end();
-    dynbuf_free(&list);
+    for (int way = PAUSE_NONE; way <= PAUSE_CGROUP_1; way++) { /* it runs again, and is idle until that is written */
+        struct dynbuf list = list_of_one((enum pause_way)way); /* or has not ended yet */
+        assert_int_equal(control("GET /api/v1/sandboxes/started", ""), 0);
+        answer(ASK_WARDEN, M_SB_LISTED, dynbuf_span(&list));
+        assert_true(x.status == 200 && says("\"state\":\"idle\"") && !says("\"state\":\"paused\"") &&
+                    !says("\"state\":\"running\""));
+        end();
+        dynbuf_free(&list);
+    }
     assert_int_equal(control("POST /api/v1/sandboxes/box/destroy", ""), 0);
     answer(ASK_WARDEN, M_SB_DESTROYED, SPAN("\0"));
     assert_int_equal(sent_type, M_SANDBOX_IDLE_OVER);
@@ -204,9 +265,133 @@ static void a_list_has_it_and_its_end_removes_its_checkpoint(void **state)
     assert_true(x.status == 204 && sent_type == M_SB_CHECKPOINTS);
 }
 
+/* What opened it before it was idle is not made good again by who looked at it then. */
+static void what_opens_it_is_of_as_often_as_it_was_restored(void **state)
+{
+    static const char line[] = "POST /api/v1/sandboxes/box/access";
+    char now[128], before[128];
+    (void)awake(state);
+    run_on("UPDATE sandbox SET restored=2 WHERE name='box'", SPAN_NONE);
+    (void)snprintf(before, sizeof(before), "{\"access\":\"%s\",\"restored\":1}", A_DIGEST + strlen("sha256:"));
+    (void)snprintf(now, sizeof(now), "{\"access\":\"%s\",\"restored\":2}", A_DIGEST + strlen("sha256:"));
+    assert_true(docked("default", "", line, before) == 409 && sent_type == 0);
+    assert_true(docked("default", "", line, now) == 0 && sent_type == M_TOKEN_PUT);
+}
+
+/* Longer than a frame may be. */
+static void a_list_may_come_in_parts(void **state)
+{
+    (void)awake(state);
+    struct dynbuf list = list_of_one(PAUSE_CGROUP_1);
+    assert_int_equal(control("GET /api/v1/sandboxes/started", ""), 0);
+    answer(ASK_WARDEN, M_SB_PART, span_first(dynbuf_span(&list), 10));
+    answer(ASK_WARDEN, M_SB_PART, span_first(span_from(dynbuf_span(&list), 10), 30));
+    assert_int_equal(x.status, 0);
+    answer(ASK_WARDEN, M_SB_LISTED, span_from(dynbuf_span(&list), 40));
+    assert_true(x.status == 200 && says("\"state\":\"paused\""));
+    dynbuf_free(&list);
+    end();
+    static uint8_t many[256 * 1024];
+    assert_int_equal(control("GET /api/v1/sandboxes/started", ""), 0);
+    for (int i = 0; i < 5; i++) /* and not without end */
+        if (x.status == 0)
+            answer(ASK_WARDEN, M_SB_PART, span_of(many, sizeof(many)));
+    assert_int_equal(x.status, 503);
+}
+
+/* Another one of its tenant's is restored, and there is no place for one more: it waits for that. */
+static void who_finds_no_place_waits_for_one(void **state)
+{
+    static const char run[] = "POST /api/v1/sandboxes/box/exec", words[] = "{\"argv\":[\"true\"]}";
+    static struct exchange other = {.desk = &desk, .place = PLACE_DOCK, .keeps = true};
+    struct idler at = {.name = SPAN("other"), .tenant = SPAN("default"), .waits = true};
+    (void)snprintf(other.caller.tenant, sizeof(other.caller.tenant), "default");
+    for (size_t i = 0; i < DOCK_TENANT_STORES; i++)
+        wait_too[i] = (struct ask){.id = 1000 + i, .x = &other};
+    assert_int_equal(docked("default", "", run, words), 429);
+    for (int refused = 0; refused < 2; refused++) {
+        idler_begin(&desk, &at);
+        assert_true(docked("default", "", run, words) == 0 && sent_type == 0);
+        memset(desk.asks, 0, sizeof(desk.asks));
+        idler_over(&desk, &at, refused);
+        assert_int_equal(x.status, 0);
+        fence();
+        assert_true(sent_type == M_SB_IDLE_END && x.woke == 0);
+        end();
+        assert_null(desk.idlers);
+    }
+    memset(wait_too, 0, sizeof(wait_too));
+}
+
+static char order[3];
+
+static void first(struct exchange *one)
+{
+    order[strlen(order)] = one->operator[0];
+    one->status = 204;
+}
+
+static void who_waits_longest_is_first(void **state)
+{
+    struct exchange *two[2];
+    struct idler at = {.name = SPAN("box"), .waits = true};
+    (void)awake(state);
+    idler_begin(&desk, &at);
+    for (int i = 0; i < 2; i++) {
+        two[i] = calloc(1, sizeof(*two[i]));
+        *two[i] = (struct exchange){.desk = &desk, .place = PLACE_CONTROL, .arg = SPAN("box")};
+        two[i]->operator[0] =(char)('1' + i);
+        arena_init(&two[i]->arena, 1 << 16);
+        idler_park(&at, two[i], first, false);
+    }
+    idler_over(&desk, &at, false);
+    assert_string_equal(order, "12");
+    for (int i = 0; i < 2; i++) {
+        arena_free(&two[i]->arena);
+        free(two[i]);
+    }
+}
+
+static void kept_are(struct span heads)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 256);
+    msg_put_u8(&b, STORE_DONE);
+    msg_put_span(&b, SPAN_NONE);
+    msg_put_span(&b, heads);
+    assert_int_equal(sent_type, M_SB_CHECKPOINTS);
+    answer(ASK_WARDEN, M_SB_CHECKPOINT, dynbuf_span(&b));
+    dynbuf_free(&b);
+}
+
+/* One look at a time for what nobody needs; and once the ledger has said all, nothing is unsure any more. */
+static void what_nobody_needs_is_looked_for_once_at_a_time(void **state)
+{
+    for (unsigned lost = 0; lost < 2; lost++) {
+        desk.idle_unsure = true;
+        desk.idle_at = 0;
+        desk.idle_sweep_at = 1;
+        idle_due(&desk, 1);
+        assert_int_equal(sent_type, M_SANDBOX_AWAKE);
+        sent_type = 0;
+        desk.idle_sweep_at = 1;
+        idle_due(&desk, 1);
+        assert_int_equal(sent_type, 0);
+        desk.idle_lost += lost;
+        answer(ASK_LEDGER, M_SANDBOX_DONE, OK);
+        assert_true(desk.idle_unsure == (lost == 1));
+        kept_are(SPAN("\0"));
+        assert_false(desk.idle_sweeps);
+    }
+    desk.idle_fenced = desk.idle_lost = 0;
+    desk.idle_unsure = false;
+    desk.idle_sweep_at = 0;
+}
+
 /* It is due: what is asked then. */
 static void is_due(void)
 {
+    memset(desk.asks, 0, sizeof(desk.asks));
     struct dynbuf row = list_of_one(PAUSE_CGROUP_1), b;
     dynbuf_init(&b, 2048);
     msg_put_u64(&b, 0);
@@ -266,6 +451,21 @@ static void what_is_kept_of_one_says_what_it_may_reach(void **state)
     assert_true(span_ends(dynbuf_span(&sent), SPAN(REACH)));
     answer(ASK_WARDEN, M_SB_CHECKPOINT, SPAN_NONE);
     assert_int_equal(sent_type, M_SB_IDLE_NOT);
+    nothing_is_due();
+}
+
+/* Who asked before it is to be waited for is not answered by what becomes of it. */
+static void one_that_somebody_asks_for_stays_paused(void **state)
+{
+    static struct exchange other = {.desk = &desk, .place = PLACE_CONTROL, .arg = SPAN("box")};
+    (void)awake(state);
+    is_due();
+    assert_int_equal(sent_type, M_SB_SNAPSHOT);
+    desk.asks[7] = (struct ask){.id = 1000, .x = &other};
+    head_said(REACH);
+    assert_int_equal(sent_type, M_SB_IDLE_NOT);
+    assert_true(span_find(dynbuf_span(&sent), SPAN("asked for it meanwhile")) < sent.n);
+    memset(desk.asks, 0, sizeof(desk.asks));
     nothing_is_due();
 }
 
@@ -350,12 +550,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IDLE(it_is_restored_before_it_is_said_to_go_on),
+        IDLE(whose_image_is_gone_has_what_its_name_means_now),
         IDLE(what_fails_leaves_it_idle),
         IDLE(one_that_has_its_files_by_then_goes_on),
         IDLE(who_waited_is_asked_for_the_right_again),
         IDLE(one_that_was_half_restored_begins_anew),
         IDLE(what_needs_what_ran_in_it_is_refused),
         IDLE(a_list_has_it_and_its_end_removes_its_checkpoint),
+        IDLE(what_opens_it_is_of_as_often_as_it_was_restored),
+        IDLE(a_list_may_come_in_parts),
+        IDLE(who_finds_no_place_waits_for_one),
+        IDLE(who_waits_longest_is_first),
+        IDLE(what_nobody_needs_is_looked_for_once_at_a_time),
+        IDLE(one_that_somebody_asks_for_stays_paused),
         IDLE(what_is_kept_of_one_says_what_it_may_reach),
         IDLE(a_list_that_is_long_has_no_more),
         IDLE(none_is_always_first),

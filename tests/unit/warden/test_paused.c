@@ -159,7 +159,13 @@ static void one_that_stands_still_for_long_is_due(void **state)
     idle_ms = 0;
     assert_int_equal(due(&next), 0);
     assert_int_equal(next, 0);
-    pause_it(id);
+    ask_pause(20, "box");
+    parent_asked(id, true);
+    assert_int_equal(due(&next), 0); /* whoever asked for that may be gone by when it stands still */
+    assert_int_equal(next, 1000);
+    parent_says(id, PAUSE_CGROUP_1, "");
+    desk_hears(20, SB_PAUSE_DONE, PAUSE_CGROUP_1, 7, "");
+    noted("sandbox-paused");
     while (due(&next) == 0) /* which is asked again then */
         assert_true(next > 0 && next <= 30 && poll(NULL, 0, (int)next) == 0);
     struct dynbuf b = fresh();
@@ -180,6 +186,50 @@ static void one_that_stands_still_for_long_is_due(void **state)
     assert_int_equal(heard(DESK, M_SB_DESTROYED), 41);
     assert_int_equal(got.payload.p[0], 1);
     close(fd);
+}
+
+/* More than are told at once: others each time, so that those of one tenant do not hide the others'. */
+static void those_that_are_due_come_by_turns(void **state)
+{
+    enum { BOXES = 33 };
+    char name[BOXES][16];
+    int fd[BOXES], told_n[BOXES] = {0};
+    uint64_t next;
+    idle_ms = 1;
+    for (int i = 0; i < BOXES; i++) {
+        (void)snprintf(name[i], sizeof(name[i]), "box%d", i);
+        uint64_t id = runs(name[i], 60000, &fd[i]);
+        ask_pause(20, name[i]);
+        parent_asked(id, true);
+        parent_says(id, PAUSE_CGROUP_1, "");
+        desk_hears(20, SB_PAUSE_DONE, PAUSE_CGROUP_1, 7, "");
+        noted("sandbox-paused");
+    }
+    idle_ms = 0;
+    assert_int_equal(poll(NULL, 0, 2), 0);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(due(&next), BOXES - 1);
+        struct msg_in m = msg_in(span_from(got.payload, 10));
+        for (int i = 0; i < BOXES - 1; i++) {
+            struct wire_box x;
+            assert_int_equal(wire_get_box(&m, &x, false), 0);
+            for (int k = 0; k < BOXES; k++)
+                told_n[k] += span_eq(x.name, span_str(name[k]));
+            for (int k = 0; k < 4; k++)
+                (void)msg_get_u64(&m);
+            (void)msg_get_u8(&m);
+            (void)msg_get_u16(&m);
+            (void)msg_get_u8(&m);
+            (void)msg_get_span(&m, 64);
+            (void)msg_get_u64(&m);
+            (void)msg_get_u8(&m);
+        }
+        assert_int_equal(msg_end(&m), 0);
+    }
+    for (int i = 0; i < BOXES; i++) {
+        assert_true(told_n[i] > 0);
+        close(fd[i]);
+    }
 }
 
 static void still_for_a_moment(struct span names)
@@ -348,6 +398,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_that_stands_still_for_long_is_due, begin_known, finish),
+        cmocka_unit_test_setup_teardown(those_that_are_due_come_by_turns, begin_known, finish),
         cmocka_unit_test_setup_teardown(nothing_is_begun_in_one_that_stands_still, begin_known, finish),
         cmocka_unit_test_setup_teardown(those_that_stand_still_for_a_moment_are_told, begin_known, finish),
         cmocka_unit_test_setup_teardown(it_goes_on_as_a_newer_generation_or_not, begin_known, finish),
