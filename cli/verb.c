@@ -37,8 +37,25 @@ int verb_begin(struct gateway_call *g, const struct cli_call *c)
     return api_socket(c->state_dir, g->sock, &e) == 0 ? CLI_OK : verb_fail(CLI_USAGE, "%s", e.text);
 }
 
+void verb_say_restored(void)
+{
+    uint64_t generation = api_restored();
+
+    if (generation)
+        fprintf(
+            stderr,
+            "countersign: the sandbox was idle: its files were restored, as generation %llu, and nothing that ran "
+            "in it before\n",
+            (unsigned long long)generation);
+    if (api_restored_with_another())
+        fprintf(stderr,
+                "countersign: its image is another one than it had, which is not there any more: `countersign "
+                "sandbox started` says which\n");
+}
+
 void verb_end(struct gateway_call *g)
 {
+    verb_say_restored();
     dynbuf_free(&g->answer);
     arena_free(&g->arena);
 }

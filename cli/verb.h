@@ -19,6 +19,8 @@ struct gateway_call {
 /* Must be ended with verb_end. CLI_OK, or what to exit with after words on stderr. */
 int verb_begin(struct gateway_call *g, const struct cli_call *c) MUSTCHECK;
 void verb_end(struct gateway_call *g);
+/* If an idle sandbox was restored for it: say so, once. */
+void verb_say_restored(void);
 /* One call; the earlier answer and its tree are gone. CLI_OK when the status is `want`; else words on stderr. */
 int verb_ask(struct gateway_call *g, const char *method, const char *path, struct span body, unsigned want) MUSTCHECK;
 /* The same of what may take long and has a time limit at the gateway; on a terminal it is said meanwhile what is

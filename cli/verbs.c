@@ -195,6 +195,7 @@ static const struct cli_option decide[] = {
         {.name = "disk", .arg = "BYTES", .help = "its workspace, 512M"},                                             \
         {.name = "egress-bytes", .arg = "BYTES", .help = "that it may send and be sent, like 100M; no limit"},       \
         {.name = "egress-requests", .arg = "N", .help = "that it may send; no limit"},                               \
+        {.name = "idle", .arg = "TIME", .help = "paused for so long its files alone are kept; never"},               \
     {                                                                                                                \
         .name = "files", .arg = "N", .help = "open files of each process, 4096"                                      \
     }

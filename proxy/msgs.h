@@ -130,6 +130,11 @@ enum msg_type {
     M_SANDBOX_TOKEN = 118, /* D>Lg span name, digest of one more token, bool alone: true ends the earlier ones; answered like M_SANDBOX_PUT */
     M_SANDBOX_ENDED = 197, /* D>Lg, W>Lg span name, u64 generation: this one of the warden's is over, and its leases with it (another generation: nothing); the desk is answered with M_SANDBOX_DONE */
     M_SANDBOX_PAUSED = 207, /* D>Lg span name, u64 generation: the leases of this one of the warden's end (another generation: nothing); answered with M_SANDBOX_DONE */
+    /* those of the warden's that are idle (proxy/ledger/store/idle/); each answered with M_SANDBOX_DONE */
+    M_SANDBOX_IDLE = 430,      /* D>Lg span name, u64 generation that it was paused as, span id of the checkpoint that has its files, span wire_box, u64 cpu percent, bool strict, u64 ms of its time that are left: from then on it is idle */
+    M_SANDBOX_WAKE = 431,      /* D>Lg wire_sandbox: its files are restored, as its next generation; idle again when that ends before ... */
+    M_SANDBOX_AWAKE = 432,     /* D>Lg span name, u64 generation: ... it has them (another generation, or none: nothing) */
+    M_SANDBOX_IDLE_OVER = 433, /* D>Lg span name: it was destroyed (one that is not idle: nothing) */
     M_SANDBOX_RUN = 198,   /* W>Lg to each new ledger; u16 n, n x (span name, u64 generation): those of the warden's that there are, any other is over; u32 n, n x id: runs whose end it will tell, of any other it is unknown; answered with M_SANDBOX_DONE, before which the warden hears no desk */
     M_SANDBOX_DONE = 106, /* Lg>D, Lg>W bool ok, span why */
     M_EVENT = 107,        /* Lg>D id: sequence; span kind ("ticket", "sandbox"), span subject; or id 0, "refused" and no subject: records of what was refused or not sent were written */

@@ -14,19 +14,23 @@ enum msg_type_box {
     M_BOX_PAUSE = 202,   /* W>P bool on: all that runs in it is to stop where it is, or goes on */
     M_BOX_PAUSED = 203,  /* P>W u8 enum pause_way of now, span why (empty: as it was asked) */
     M_BOX_METER = 208, /* id: the asker's; W>P; P>W u16 n, n x (u64 number of a sandbox, span wire_usage) */
-    M_BOX_IMAGE = 231, /* id: the asker's; W>P span name of an image (empty: the machine's own); P>W bool there is one, span its digest as text (empty: unknown), span why not */
+    M_BOX_IMAGE = 231, /* id: the asker's; W>P span name of an image (empty: the machine's own), or behind that span the digest that it had, which it keeps if that is still there; P>W bool there is one, span its digest as text (empty: unknown), span why not */
     M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */
     /* desk and warden; id: the desk's own. box_command: span name, u64 generation that it was started as, u32 number */
     M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict, bool bound: it ends with the desk that asked */
     M_SB_STARTED = 177, /* W>D bool ok, span why, u8 version of its cgroup */
     M_SB_LIST = 178,    /* D>W */
-    M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u64 ms since a command ran in it, u8 version of its cgroup, u16 commands running, u8 enum pause_way, wire_box) */
+    M_SB_LISTED = 179,  /* W>D u16 n, n x (span name, u64 generation, u64 ms since its start, u64 ms until its timeout, u64 ms since a command ran in it, u8 version of its cgroup, u16 commands running, u8 enum pause_way, span why it could not be made idle (empty: that was not tried), wire_box) */
     M_SB_DESTROY = 180, /* D>W span name */
     M_SB_DESTROYED = 181, /* W>D bool: there was one, and nothing of it is left */
     M_SB_PAUSE = 204,     /* D>W span name, bool for a moment: only for what is done with it meanwhile, and then it goes on */
     M_SB_MOMENT = 252,    /* D>W; W>D u16 n, n x span name: those that stand still for a moment, and nothing is done with them */
     M_SB_RESUME = 205,    /* D>W span name, u64 generation that the ledger gave it, newer than its own */
     M_SB_PAUSED = 206,    /* W>D to both: u8 enum sb_paused, u8 enum pause_way of now, u64 generation, span why (of SB_PAUSE_NOT) */
+    M_SB_IDLE = 434,      /* D>W; W>D u64 ms until the next one is due (0: none is paused for good), u16 n, n x (as a row of M_SB_LISTED, u64 cpu percent, bool strict): those that were paused for as long as they may */
+    M_SB_IDLE_END = 435,  /* D>W span name, u64 generation: this one, or one of before, is to end: its files are kept; W>D as M_SB_DESTROYED */
+    M_SB_IDLE_NOT = 436,  /* D>W span name, u64 generation, span why: it stays paused; later again */
+    M_SB_PART = 437,      /* W>D bytes of what is longer than a frame may be (M_SB_LISTED, M_SB_METER): more of it follows with the same id, and the last one has its type */
     M_SB_METER = 209,   /* D>W; W>D as many as there are: as a row of M_SB_LISTED, span wire_usage */
     M_SB_TIMEOUT = 211, /* D>W span name, u64 ms from now until it ends; W>D bool it is so: there is one, which is up */
     M_SB_LOG = 210,     /* D>W box_command; W>D u8 enum sb_found (SB_FOUND: one that is detached), bool it runs, u8 enum sb_end and u8 status or signal (else 0), for each output: u64 bytes that are not kept any more, span those that are */
@@ -72,7 +76,7 @@ enum msg_type_box {
     M_BLOB_IS = 264,  /* Lg>D bool they are kept, span bytes */
     /* checkpoints of a sandbox's files */
     M_SB_SNAPSHOT = 212,    /* D>W span sandbox, which is paused, span tenant and span owner (whose it will be), span name (empty: none), span: what it may reach (proxy/reach/) */
-    M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list, look, remove or sweep, span tenant, span which */
+    M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list, look, remove, sweep, idle or forget, span tenant, span which */
     M_SB_CHECKPOINT = 213,  /* W>D to both: as M_CHECKPOINT_DONE */
     M_SB_START_FROM = 220,  /* D>W span tenant, span which, then as M_SB_START: with the files of that checkpoint */
     /* warden and parent; id: the warden's number of what is done with checkpoints */

@@ -6,6 +6,8 @@
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
 
+enum { PARTS_MAX = 1024 * 1024 };
+
 void (*exchange_answered)(struct exchange *x);
 
 /* Callers of the dock leave places to operators, and each tenant of theirs some to the others: the last of theirs are
@@ -79,18 +81,30 @@ void ask_longer(struct exchange *x, uint64_t ms)
             d->asks[i].until_ms = x->now_ms + ms;
 }
 
+/* False: it is longer than anybody's answer, or there is no memory for it. */
+static bool ask_part(struct exchange *x, struct span more)
+{
+    x->parts = x->nparts == 0 ? arena_alloc(&x->arena, PARTS_MAX) : x->parts;
+    if (!x->parts || more.n > PARTS_MAX - x->nparts)
+        return false;
+    memcpy(x->parts + x->nparts, more.p, more.n);
+    x->nparts += more.n;
+    return true;
+}
+
 static void ask_finish(struct ask *a, struct frame *f)
 {
     struct exchange *x = a->x;
     ask_fn *fn = a->fn;
 
     *a = (struct ask){0};
+    x->nparts = 0;
     if (x->desk->loop) {
         x->now_ms = loop_now(x->desk->loop);
         x->wall_ms = loop_wall(x->desk->loop);
     }
     fn(x, f);
-    if (x->status != 0)
+    if (x->status != 0 || x->transfer)
         exchange_answered(x);
 }
 
@@ -117,7 +131,17 @@ bool ask_answer(struct desk *d, enum ask_whom whom, struct frame *f)
         struct ask *a = &d->asks[i];
         if (a->id == 0 || a->id != f->id || a->whom != whom)
             continue;
-        ask_finish(a, a->want == f->type ? f : NULL);
+        bool part = f->type == M_SB_PART && whom == ASK_WARDEN;
+        if ((part || a->x->nparts > 0) && !ask_part(a->x, f->payload)) {
+            ask_finish(a, NULL);
+            return true;
+        }
+        if (part)
+            return true;
+        struct frame whole = *f;
+        if (a->x->nparts > 0)
+            whole.payload = span_of(a->x->parts, a->x->nparts);
+        ask_finish(a, a->want == f->type ? &whole : NULL);
         return true;
     }
     return false;

@@ -73,9 +73,11 @@ enum { CALLER_KEY = 40, CALLER_TENANT = 64, CALLER_BOX = 64, COOKIE_MAX = 192 };
 struct caller {
     char key[CALLER_KEY + 1], tenant[CALLER_TENANT + 1];
     char box[CALLER_BOX]; /* it opens this sandbox alone; empty: all of its tenant's, and it may start them */
+    uint64_t restored;    /* of box: so often when this was let in; another number, and it opens it no more */
     bool broker;          /* the broker itself, for a turn of this tenant's (broker/broker.h); key is empty */
 };
 
+struct idler;  /* idle/idle.h */
 struct follow; /* follow.h */
 struct share;  /* share.h */
 struct tls_server;
@@ -118,6 +120,14 @@ struct desk {
     struct task *tasks;        /* that run (tasks/task.h) */
     uint64_t moment_at;        /* when the warden is asked who stands still for a moment (api_moment.c); 0: not */
     unsigned moment_turn;
+    struct idler *idlers;            /* that are put aside, or restored, now (idle/) */
+    uint64_t idle_at, idle_sweep_at; /* when it is looked who is to be, and for what nobody needs; 0: not */
+    uint64_t idle_ms;                /* of what is started with no time of its own; 0: none is put aside */
+    unsigned idle_turn;              /* which of those that are due is looked at first */
+    bool idle_sweeps;                /* that is looked for just now */
+    unsigned idle_fence;             /* idle_lost when it began */
+    unsigned idle_lost, idle_fenced; /* answers of the ledger that did not come: all, and before the last sweep */
+    bool idle_none, idle_unsure;     /* none is idle; what the ledger did not say may come yet */
     char desk_url[DESK_TEXT], proxy_url[DESK_TEXT], socks_url[DESK_TEXT], db[DESK_TEXT], boot[64];
     char desk_tls[8]; /* the page speaks TLS itself; empty: it does not */
     char ca[DESK_TEXT], bundle[DESK_TEXT], truststore[DESK_TEXT];
@@ -151,6 +161,8 @@ struct exchange {
     const struct session *session; /* on the page: signed in */
     struct caller caller;          /* of PLACE_DOCK */
     bool moment;                   /* the sandbox that x->arg names stands still for it, and then goes on */
+    uint64_t woke;                 /* the sandbox was idle, and has its files again: as this generation; 0: no */
+    bool another;                  /* and another image than it had, which is not there any more */
     bool keeps;                    /* it has to do with checkpoints, of which few are written or read at once */
     uint64_t now_ms, wall_ms;
     struct dynbuf raw; /* head and body; the spans below point into it */
@@ -158,6 +170,8 @@ struct exchange {
     struct span body, arg; /* arg: the {id} of the path */
     struct span mapped;    /* a held body that is longer than what is read of it, or empty */
     struct arena arena;
+    uint8_t *parts; /* of an answer that is longer than a frame: what came of it, in the arena */
+    size_t nparts;
     void *step;                       /* of a handler that asked others first; in the arena */
     void *holds;                      /* of one that goes on for long; in the arena */
     void (*over)(struct exchange *x); /* before it is freed: what is held is given back; or NULL */

@@ -23,21 +23,32 @@ int dock_note(struct exchange *x, struct span sandbox, struct span *note, struct
     return desk_store_tokens(x->desk->store, "access", sandbox, &x->arena, first_note, note, e);
 }
 
-int dock_owns(struct exchange *x, struct span sandbox, struct span *note)
+/* What opened one before it was idle opens it no more: a key does. */
+static bool is_there(const struct caller *c, const struct sandbox_row *r)
+{
+    bool key = c->box[0] == '\0';
+
+    return span_eq(r->kind, SPAN("started")) ? key || r->restored == c->restored
+                                             : key && span_eq(r->kind, SPAN("idle"));
+}
+
+int dock_owns(struct exchange *x, struct span sandbox, struct dock_own *o)
 {
     const struct caller *c = &x->caller;
     struct sandbox_row row;
     struct err e;
     int rc = 0;
 
-    if (note)
-        *note = SPAN_NONE;
+    if (o)
+        *o = (struct dock_own){.restored = 0};
     if (c->box[0] && !span_eq(sandbox, span_str(c->box)))
         return 0;
     rc = desk_store_sandbox(x->desk->store, sandbox, &x->arena, &row, &e);
-    bool own = rc == 1 && span_eq(row.kind, SPAN("started")) && span_eq(row.tenant, span_str(c->tenant));
-    if (own && note)
-        rc = dock_note(x, sandbox, note, &e) == 0 ? 1 : -1;
+    bool own = rc == 1 && is_there(c, &row) && span_eq(row.tenant, span_str(c->tenant));
+    if (own && o) {
+        o->restored = row.restored;
+        rc = dock_note(x, sandbox, &o->note, &e) == 0 ? 1 : -1;
+    }
     if (rc < 0)
         reply_unable(x, &e);
     return rc < 0 ? -1 : own;

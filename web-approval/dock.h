@@ -18,9 +18,13 @@ extern void (*dock_drop)(struct server *s, struct span key);
 /* May the caller do this? keys: only with a key, not with what opens one sandbox. False: answered; of what is another
  * tenant's no more is said than of what is not there. */
 bool dock_admits(struct exchange *x, bool keys);
-/* Is a sandbox one of x's caller's? *note, if not NULL: what its start left (JSON), in the arena. 1, 0, -1: the store
- * cannot be read now, answered. */
-int dock_owns(struct exchange *x, struct span sandbox, struct span *note) MUSTCHECK;
+/* Is a sandbox one of x's caller's, that runs or is idle? *o, if not NULL: what its start left (JSON), in the arena,
+ * and how often it was restored after it was idle. 1, 0, -1: the store cannot be read now, answered. */
+struct dock_own {
+    struct span note;
+    uint64_t restored;
+};
+int dock_owns(struct exchange *x, struct span sandbox, struct dock_own *o) MUSTCHECK;
 
 /* What the dock was told of a sandbox when it was started (JSON), in x's arena; empty: it is not the dock's. -1: the
  * store cannot be read now. */

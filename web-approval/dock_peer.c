@@ -49,9 +49,11 @@ static int compare(void *ctx, const struct token_row *r)
     return 0;
 }
 
+/* How often a sandbox was restored is read before the token: one that is good after that is none of before. */
 static enum dock_opened look_up(struct desk *d, const struct digest *hash, struct span box, struct caller *to)
 {
     struct hunt h = {hash, to, false};
+    struct sandbox_row row;
     struct arena a;
     struct err e;
 
@@ -59,7 +61,9 @@ static enum dock_opened look_up(struct desk *d, const struct digest *hash, struc
     if (box.n > 0 && (!box_name_ok(box) || !copy(to->box, sizeof(to->box), box)))
         return DOCK_UNKNOWN;
     arena_init(&a, DESK_ARENA_MAX);
-    int rc = desk_store_tokens(d->store, box.n ? "access" : "key", box, &a, compare, &h, &e);
+    int rc = box.n ? desk_store_sandbox(d->store, box, &a, &row, &e) : 0;
+    to->restored = rc == 1 ? row.restored : 0;
+    rc = rc < 0 ? rc : desk_store_tokens(d->store, box.n ? "access" : "key", box, &a, compare, &h, &e);
     arena_free(&a);
     if (rc != 0)
         log_warn("the dock's caller is told to come again: %s", e.text);

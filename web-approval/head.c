@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "common/http/http.h"
+#include "web-approval/route.h"
 #include "web-approval/server.h"
 
 #define CSP_PAGE                                                                                                     \
@@ -21,7 +22,7 @@ static void date_text(uint64_t wall_ms, char out[40])
 static int head_fields(const struct exchange *x, bool last, struct dynbuf *out)
 {
     const char *csp = x->download[0] || x->inert ? CSP_DOWNLOAD : CSP_PAGE;
-    char date[40], disposition[96];
+    char date[40], disposition[96], woke[24];
     const struct {
         const char *name, *value;
     } fields[] = {
@@ -44,9 +45,12 @@ static int head_fields(const struct exchange *x, bool last, struct dynbuf *out)
         {"Set-Cookie", x->cookie[0] ? x->cookie : NULL},
         {"Set-Cookie", x->browser[0] ? x->browser : NULL},
         {"Set-Cookie", x->flow[0] ? x->flow : NULL},
+        {"Countersign-Restored", x->woke ? woke : NULL}, /* as which generation */
+        {"Countersign-Image", x->woke && x->another ? "another" : NULL},
         {"Connection", last ? "close" : NULL},
     };
 
+    (void)snprintf(woke, sizeof(woke), "%llu", (unsigned long long)x->woke);
     date_text(x->wall_ms, date);
     (void)snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s\"", x->download);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
@@ -87,6 +91,19 @@ static struct span reason_of(unsigned status)
         if (words[i].status == status)
             return span_str(words[i].words);
     return SPAN("Status");
+}
+
+bool head_refused(enum desk_place place, const struct http_head *h, struct http_err *e)
+{
+    if (route_streams(place, h))
+        return false;
+    if (h->framing == HTTP_CHUNKED)
+        *e = (struct http_err){411, "length", "send the body with a Content-Length"};
+    else if (h->framing == HTTP_LENGTH && h->length > DESK_BODY_MAX)
+        *e = (struct http_err){413, "large", "a body may have 64 KiB here"};
+    else
+        return false;
+    return true;
 }
 
 int answer_head(const struct exchange *x, bool last, struct dynbuf *out)

@@ -11,10 +11,12 @@
 #include "common/role/role.h"
 #include "common/text/person.h"
 #include "proxy/msgs.h"
+#include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/ask.h"
 #include "web-approval/diffs/diffs.h"
 #include "web-approval/dock.h"
+#include "web-approval/idle/idle.h"
 #include "web-approval/image.h"
 #include "web-approval/pictures/viewers.h"
 #include "web-approval/server.h"
@@ -68,6 +70,8 @@ static void config(void *arg, struct span key, struct span value)
     if ((span_eq(key, SPAN("egress_requests")) && span_u64(value, INT64_MAX, &d->egress_requests) != 0) ||
         (span_eq(key, SPAN("egress_bytes")) && span_u64(value, INT64_MAX, &d->egress_bytes) != 0))
         log_die("a limit of egress is not a number");
+    if (span_eq(key, SPAN("idle_ms")) && span_u64(value, BOX_IDLE_MAX_MS, &d->idle_ms) != 0)
+        log_die("idle_ms is not a number");
 }
 
 /* --- the ledger ----------------------------------------------------------- */
@@ -137,6 +141,7 @@ static void peer_warden(struct desk *d, int fd)
     d->warden = chan_new(d->loop, fd, &ops, d);
     api_moment_look(d);
     api_checkpoints_sweep(d);
+    idle_met(d);
 }
 
 /* --- the keeper ----------------------------------------------------------- */

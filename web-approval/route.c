@@ -6,6 +6,7 @@
 #include "web-approval/broker/broker.h"
 #include "web-approval/diffs/diffs.h"
 #include "web-approval/dock.h"
+#include "web-approval/idle/idle.h"
 #include "web-approval/people/oidc.h"
 #include "web-approval/people/passkey.h"
 #include "web-approval/people/people.h"
@@ -17,8 +18,10 @@ enum {
     BOTH = PLACE_PAGE | PLACE_CONTROL,
     OPEN = 4 /* without a session */,
     STREAMS = 8 /* its body is read by whoever takes it */,
-    KEYS = 32,  /* by the dock with an API key alone */
-    BROKER = 64 /* of those who speak as the dock does, by the broker alone */
+    KEYS = 32,   /* by the dock with an API key alone */
+    BROKER = 64, /* of those who speak as the dock does, by the broker alone */
+    WAKES = 128, /* an idle sandbox is restored for it */
+    RAN = 256    /* it needs what runs in one, and of an idle one nothing does */
 };
 
 static const struct route {
@@ -49,19 +52,19 @@ static const struct route {
     {"DELETE", "/api/v1/sandboxes/*", PLACE_CONTROL, api_sandbox_remove},
     {"GET", "/api/v1/sandboxes/started", BOTH | PLACE_DOCK, api_started},
     {"GET", "/api/v1/sandboxes/metrics", BOTH | PLACE_DOCK, api_started_metrics},
-    {"GET", "/api/v1/sandboxes/*/log", PLACE_CONTROL, api_started_log},
+    {"GET", "/api/v1/sandboxes/*/log", PLACE_CONTROL | RAN, api_started_log},
     {"POST", "/api/v1/sandboxes/start", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_start},
-    {"POST", "/api/v1/sandboxes/*/exec", PLACE_CONTROL | PLACE_DOCK, api_started_exec},
-    {"GET", "/api/v1/sandboxes/*/commands", PLACE_CONTROL | PLACE_DOCK | BROKER, api_started_commands},
-    {"POST", "/api/v1/sandboxes/*/attach", PLACE_CONTROL | PLACE_DOCK | BROKER, api_started_attach},
-    {"POST", "/api/v1/sandboxes/*/signal", PLACE_CONTROL | PLACE_DOCK | BROKER, api_started_signal},
+    {"POST", "/api/v1/sandboxes/*/exec", PLACE_CONTROL | PLACE_DOCK | WAKES, api_started_exec},
+    {"GET", "/api/v1/sandboxes/*/commands", PLACE_CONTROL | PLACE_DOCK | BROKER | RAN, api_started_commands},
+    {"POST", "/api/v1/sandboxes/*/attach", PLACE_CONTROL | PLACE_DOCK | BROKER | RAN, api_started_attach},
+    {"POST", "/api/v1/sandboxes/*/signal", PLACE_CONTROL | PLACE_DOCK | BROKER | RAN, api_started_signal},
     {"POST", "/api/v1/conversations/*/identity", PLACE_DOCK | BROKER, api_broker_identity},
     {"DELETE", "/api/v1/conversations/*/identity", PLACE_DOCK | BROKER, api_broker_identity_end},
     {"POST", "/api/v1/conversations/*/leases", PLACE_DOCK | BROKER, api_broker_lease},
     {"GET", "/api/v1/conversations/*/runs", PLACE_DOCK | BROKER, api_broker_runs},
     {"POST", "/api/v1/streams/*/input", PLACE_CONTROL | PLACE_DOCK, api_started_input},
     {"POST", "/api/v1/streams/*/signal", PLACE_CONTROL | PLACE_DOCK, api_started_tell},
-    {"POST", "/api/v1/sandboxes/*/access", PLACE_DOCK | KEYS, api_started_access},
+    {"POST", "/api/v1/sandboxes/*/access", PLACE_DOCK | KEYS | RAN, api_started_access},
     {"GET", "/api/v1/notify", PLACE_CONTROL, api_told},
     {"POST", "/api/v1/notify/*/test", PLACE_CONTROL, api_told_test},
     {"GET", "/api/v1/operators", PLACE_CONTROL, api_operators},
@@ -82,28 +85,28 @@ static const struct route {
     {"POST", "/api/v1/keys", PLACE_CONTROL, api_key_create},
     {"DELETE", "/api/v1/keys/*", PLACE_CONTROL, api_key_remove},
     {"POST", "/api/v1/streams/*/resize", PLACE_CONTROL | PLACE_DOCK, api_started_resize},
-    {"POST", "/api/v1/sandboxes/*/timeout", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_timeout},
-    {"POST", "/api/v1/sandboxes/*/pause", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_pause},
-    {"POST", "/api/v1/sandboxes/*/resume", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_resume},
+    {"POST", "/api/v1/sandboxes/*/timeout", PLACE_CONTROL | PLACE_DOCK | KEYS | RAN, api_started_timeout},
+    {"POST", "/api/v1/sandboxes/*/pause", PLACE_CONTROL | PLACE_DOCK | KEYS | RAN, api_started_pause},
+    {"POST", "/api/v1/sandboxes/*/resume", PLACE_CONTROL | PLACE_DOCK | KEYS | WAKES, api_started_resume},
     {"POST", "/api/v1/sandboxes/*/destroy", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_destroy},
-    {"POST", "/api/v1/sandboxes/*/snapshot", PLACE_CONTROL | PLACE_DOCK | KEYS, api_snapshot},
-    {"POST", "/api/v1/sandboxes/*/fork", PLACE_CONTROL, api_fork},
+    {"POST", "/api/v1/sandboxes/*/snapshot", PLACE_CONTROL | PLACE_DOCK | KEYS | WAKES, api_snapshot},
+    {"POST", "/api/v1/sandboxes/*/fork", PLACE_CONTROL | WAKES, api_fork},
     {"GET", "/api/v1/tasks", BOTH, api_tasks},
     {"POST", "/api/v1/tasks", PLACE_CONTROL, api_task_run},
     {"GET", "/api/v1/tasks/running", BOTH, api_tasks_running},
     {"POST", "/api/v1/tasks/*/cancel", PLACE_CONTROL, api_task_cancel},
     {"GET", "/api/v1/checkpoints", PLACE_CONTROL | PLACE_DOCK | KEYS, api_checkpoints},
     {"DELETE", "/api/v1/checkpoints/*", PLACE_CONTROL | PLACE_DOCK | KEYS, api_checkpoint_remove},
-    {"GET", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK, api_files_read},
-    {"PUT", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK | STREAMS, api_files_write},
-    {"DELETE", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK, api_files_remove},
-    {"GET", "/api/v1/sandboxes/*/files/list", PLACE_CONTROL | PLACE_DOCK, api_files_list},
-    {"GET", "/api/v1/sandboxes/*/files/stat", PLACE_CONTROL | PLACE_DOCK, api_files_stat},
-    {"GET", "/api/v1/sandboxes/*/files/watch", PLACE_DOCK, api_files_watch},
-    {"POST", "/api/v1/sandboxes/*/files/mkdir", PLACE_CONTROL | PLACE_DOCK, api_files_mkdir},
-    {"POST", "/api/v1/sandboxes/*/files/move", PLACE_CONTROL | PLACE_DOCK, api_files_move},
-    {"GET", "/api/v1/sandboxes/*/files/tar", PLACE_CONTROL, api_files_pack},
-    {"PUT", "/api/v1/sandboxes/*/files/tar", PLACE_CONTROL | STREAMS, api_files_unpack},
+    {"GET", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK | WAKES, api_files_read},
+    {"PUT", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK | STREAMS | WAKES, api_files_write},
+    {"DELETE", "/api/v1/sandboxes/*/files", PLACE_CONTROL | PLACE_DOCK | WAKES, api_files_remove},
+    {"GET", "/api/v1/sandboxes/*/files/list", PLACE_CONTROL | PLACE_DOCK | WAKES, api_files_list},
+    {"GET", "/api/v1/sandboxes/*/files/stat", PLACE_CONTROL | PLACE_DOCK | WAKES, api_files_stat},
+    {"GET", "/api/v1/sandboxes/*/files/watch", PLACE_DOCK | WAKES, api_files_watch},
+    {"POST", "/api/v1/sandboxes/*/files/mkdir", PLACE_CONTROL | PLACE_DOCK | WAKES, api_files_mkdir},
+    {"POST", "/api/v1/sandboxes/*/files/move", PLACE_CONTROL | PLACE_DOCK | WAKES, api_files_move},
+    {"GET", "/api/v1/sandboxes/*/files/tar", PLACE_CONTROL | WAKES, api_files_pack},
+    {"PUT", "/api/v1/sandboxes/*/files/tar", PLACE_CONTROL | STREAMS | WAKES, api_files_unpack},
     {"GET", "/api/v1/credentials", BOTH, api_credentials},
     {"GET", "/api/v1/leases", BOTH, api_leases},
     {"POST", "/api/v1/leases", PLACE_CONTROL, api_lease_issue},
@@ -249,6 +252,13 @@ static bool page_admits(struct exchange *x)
     return true;
 }
 
+static void run(struct exchange *x, const struct route *r)
+{
+    if ((r->where & WAKES && idle_wakes(x, r->fn)) || (r->where & RAN && idle_refuses(x, r->fn)))
+        return;
+    r->fn(x);
+}
+
 void route_run(struct exchange *x)
 {
     const struct route *r;
@@ -276,7 +286,7 @@ void route_run(struct exchange *x)
     else if (!r)
         reply_problem(x, 404, "Not found", "there is nothing at this path");
     else if (x->place != PLACE_DOCK || dock_admits(x, r->where & KEYS))
-        r->fn(x);
+        run(x, r);
     if (x->status != 0 && !dynbuf_ok(&x->out))
         reply_problem(x, 500, "Too large", "the answer is larger than the desk gives out");
 }

@@ -14,6 +14,7 @@
 #include "web-approval/diffs/diffs.h"
 #include "web-approval/dock.h"
 #include "web-approval/exchange.h"
+#include "web-approval/idle/idle.h"
 #include "web-approval/pictures/pictures.h"
 #include "web-approval/streams/follow.h"
 #include "web-approval/streams/news.h"
@@ -226,6 +227,26 @@ static bool answer(struct client *c)
     return true;
 }
 
+/* A transfer goes on. False: the client is gone. */
+static bool transferred(struct client *c, enum transfer_next next)
+{
+    if (next == TRANSFER_WAITS)
+        return true;
+    transfer_free(&c->transfer);
+    return answer(c);
+}
+
+/* What its handler left. False: the client is gone. */
+static bool handled(struct client *c)
+{
+    if (c->x->status != 0)
+        return answer(c);
+    if (!c->x->transfer)
+        return true;
+    transfer_begin(&c->transfer, c->conn, c->x);
+    return transferred(c, transfer_read(&c->transfer));
+}
+
 /* Another role's answer made x's. */
 static void answered(struct exchange *x)
 {
@@ -233,7 +254,7 @@ static void answered(struct exchange *x)
 
     if (!c)
         exchange_free(x);
-    else if (answer(c))
+    else if (handled(c))
         client_work(c);
 }
 
@@ -252,15 +273,6 @@ static void refuse_head(struct client *c, const struct http_err *e)
     x->head.path = SPAN("/api/"); /* the refusal is JSON: this was no browser */
     reply_problem(x, e->status, "Bad request", "%s", e->why);
     (void)answer(c);
-}
-
-/* A transfer goes on. False: the client is gone. */
-static bool transferred(struct client *c, enum transfer_next next)
-{
-    if (next == TRANSFER_WAITS)
-        return true;
-    transfer_free(&c->transfer);
-    return answer(c);
 }
 
 /* The whole request is in: it gets its own copy, for it may outlive the connection. False: the client is gone. */
@@ -284,27 +296,7 @@ static bool request_run(struct client *c, size_t head, size_t all)
     c->last |= !x->head.keep_alive;
     conn_deadline(c->conn, 0); /* questions have their own */
     route_run(x);
-    if (x->status != 0)
-        return answer(c);
-    if (x->transfer) {
-        transfer_begin(&c->transfer, c->conn, x);
-        return transferred(c, transfer_read(&c->transfer));
-    }
-    return true;
-}
-
-/* What is wrong with a head that the parser took. */
-static bool head_refused(enum desk_place place, const struct http_head *h, struct http_err *e)
-{
-    if (route_streams(place, h))
-        return false;
-    if (h->framing == HTTP_CHUNKED)
-        *e = (struct http_err){411, "length", "send the body with a Content-Length"};
-    else if (h->framing == HTTP_LENGTH && h->length > DESK_BODY_MAX)
-        *e = (struct http_err){413, "large", "a body may have 64 KiB here"};
-    else
-        return false;
-    return true;
+    return handled(c);
 }
 
 /* Requests that are complete, one after the other. */
@@ -542,6 +534,7 @@ void server_due(struct server *s, uint64_t now)
     ask_expire(s->desk, now);
     pictures_expire(s->desk, now);
     api_moment_due(s->desk, now);
+    idle_due(s->desk, now);
     diffs_due(s->desk, now);
     follows_end(s);
     still_end(s, now);

@@ -18,6 +18,9 @@ enum {
     SERVER_PING_MS = 20 * 1000,
 };
 
+/* head.c: what is wrong with a head that the parser took. */
+struct http_err;
+bool head_refused(enum desk_place place, const struct http_head *h, struct http_err *e);
 /* head.c: that of x's answer; last: the connection ends after it. -1: too long. */
 int answer_head(const struct exchange *x, bool last, struct dynbuf *out) MUSTCHECK;
 

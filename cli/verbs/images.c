@@ -262,12 +262,59 @@ int image_list(const struct cli_call *c)
 
 /* --- removal ------------------------------------------------------------------------- */
 
+struct same {
+    struct digest d;
+    unsigned n;
+};
+
+static int count_same(void *ctx, struct span name, const struct digest *d, int64_t since, struct span says)
+{
+    struct same *s = ctx;
+
+    s->n += memcmp(d->b, s->d.b, DIGEST_BYTES) == 0;
+    return 0;
+}
+
+/* One that runs holds its image. One that is idle has nothing that could: the gateway is asked, if there is one. It
+ * is restored with what the name means then, should the image have gone all the same. */
+static int idle_uses(const struct cli_call *c, struct image_store *s)
+{
+    char digest[IMAGE_DIGEST_TEXT + 1];
+    struct same same = {.n = 0};
+    struct gateway_call g;
+    struct span first = SPAN_NONE;
+    struct err e;
+    unsigned n = 0;
+
+    if (image_name_read(s->names, span_str(c->word[0]), &same.d, NULL, &e) != 1 ||
+        (images_each(s, count_same, &same, &e) == 0 && same.n > 1))
+        return CLI_OK;
+    image_digest_text(&same.d, digest);
+    int rc = verb_begin(&g, c);
+    bool runs = rc == CLI_OK && api_running(g.sock, &e) == 1;
+    if (runs)
+        rc = verb_ask(&g, "GET", "/api/v1/sandboxes/started", SPAN_NONE, 200);
+    const struct json *all = runs && rc == CLI_OK ? json_get(g.tree, SPAN("started")) : NULL;
+    for (const struct json *j = all ? all->child : NULL; j; j = j->next)
+        if (span_eq(member_text(j, "state"), SPAN("idle")) && span_eq(member_text(j, "digest"), span_str(digest)))
+            first = n++ == 0 ? member_text(j, "name") : first;
+    if (n > 0)
+        rc = verb_fail(CLI_RUNTIME,
+                       "idle sandboxes use it, %u of them, such as %.*s: `countersign sandbox destroy` ends one, and "
+                       "`countersign image import` gives the name another image, with which they are restored",
+                       n, SPAN_FMT(first));
+    verb_end(&g);
+    return rc;
+}
+
 int image_rm(const struct cli_call *c)
 {
     struct image_store s;
     struct err e;
     int rc = begin(&s, c, true);
 
+    if (rc == CLI_OK)
+        rc = idle_uses(c, &s);
     if (rc == CLI_OK && images_remove(&s, span_str(c->word[0]), &e) != 0)
         rc = verb_fail(CLI_RUNTIME, "%s", e.text);
     if (rc == CLI_OK && c->json)

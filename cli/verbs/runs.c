@@ -427,11 +427,17 @@ static const char *about_of(struct span what)
     return "";
 }
 
+/* The record of a sandbox's row that says it is over, for good or until its files are needed again. */
+static bool says_over(const struct json *record)
+{
+    return is(record, "how", "ended") || is(record, "how", "idle");
+}
+
 /* The record of a sandbox's row, and whose generation it is: one that is over has the next already. */
 static bool of_generation(const struct json *r, const struct json *record)
 {
     const struct json *whose = is(record, "kind", "note") ? json_get(record, SPAN("what")) : record;
-    uint64_t next = is(record, "how", "ended");
+    uint64_t next = says_over(record);
 
     return same(r, whose, "sandbox") && member_u64(whose, "generation") == member_u64(r, "generation") + next;
 }
@@ -443,13 +449,13 @@ static const char *life_amiss(const struct json *r, const struct json *begin, co
 
     if (!of_generation(r, begin))
         return "sandbox or generation";
-    if (over ? !is(begin, "how", "ended") : !begun && !is(begin, "about", about))
+    if (over ? !says_over(begin) : !begun && !is(begin, "about", about))
         return "what";
     if (!end)
         return begun && is(r, "state", "running") ? NULL : "state";
     if (!of_generation(r, end))
         return "end_seq";
-    if (is(end, "how", "ended"))
+    if (says_over(end))
         return !over && !is(r, "what", "start")                                           ? "what"
                : is(r, "state", !over && member_text(end, "why").n ? "unknown" : "ended") ? NULL
                                                                                           : "state";

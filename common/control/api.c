@@ -168,6 +168,25 @@ static int reader_fill(struct reader *r, struct err *e)
     return n > 0;
 }
 
+static uint64_t restored;
+static bool another;
+
+uint64_t api_restored(void)
+{
+    uint64_t generation = restored;
+
+    restored = 0;
+    return generation;
+}
+
+bool api_restored_with_another(void)
+{
+    bool was = another;
+
+    another = false;
+    return was;
+}
+
 static int reader_head(struct reader *r, const char *method, unsigned *status, struct err *e)
 {
     size_t seen = 0, used = 0;
@@ -185,6 +204,10 @@ static int reader_head(struct reader *r, const char *method, unsigned *status, s
             return got < 0 ? -1 : err_set(e, "the gateway closed without an answer");
     }
     *status = h.status;
+    const struct http_field *woke = http_find(&h, SPAN("countersign-restored"));
+    if (woke && span_u64(woke->value, UINT64_MAX, &restored) != 0)
+        restored = 0;
+    another |= http_find(&h, SPAN("countersign-image")) != NULL;
     http_body_begin(&r->body, &h);
     dynbuf_drop(&r->in, used);
     return 0;

@@ -36,6 +36,11 @@ int api_call_patient(const char *sock, const char *method, const char *path, str
 typedef void api_wait_fn(void *ctx, unsigned seconds);
 int api_call_watched(const char *sock, const char *method, const char *path, struct span body, api_wait_fn *waits,
                      void *ctx, unsigned *status, struct dynbuf *answer, struct err *e) MUSTCHECK;
+/* A sandbox was idle until an answer since the last of these calls, and its files were restored: as which generation.
+ * 0: none was. */
+uint64_t api_restored(void);
+/* With another image than it had: since the last of these calls. */
+bool api_restored_with_another(void);
 /* Put into e what a refusing answer says (problem+json: detail, else title), and return -1. */
 int api_explain(unsigned status, struct span answer, struct err *e);
 /* All of it, to a connected socket that blocks. -1 with errno. */

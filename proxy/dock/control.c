@@ -29,7 +29,8 @@ void box_read(const struct call *x, const struct json *j, struct box *b)
 {
     *b = (struct box){.name = json_text(j, SPAN("name")),
                       .note = json_get(j, SPAN("note")),
-                      .paused = span_eq(json_text(j, SPAN("state")), SPAN("paused")),
+                      .paused = !span_eq(json_text(j, SPAN("state")), SPAN("running")),
+                      .restored = number(j, SPAN("restored")),
                       .started_ms = x->wall_ms - number(j, SPAN("age_ms")),
                       .left_ms = number(j, SPAN("left_ms")),
                       .memory = number(j, SPAN("memory")),
@@ -88,38 +89,40 @@ bool box_find(struct call *x, unsigned status, struct span body, const char *lis
     return j != NULL;
 }
 
-void box_put_open(const struct call *x, struct jsonw *w, struct span name, struct span template)
+void box_put_open(const struct call *x, struct jsonw *w, const struct box_open *o)
 {
     char access[ACCESS_TEXT + 1];
 
-    token_access(span_str(x->key), name, access);
-    signed_keep(x->dock, name, span_str(access), call_tenant(x));
+    token_access(span_str(x->key), o->name, o->restored, access);
+    signed_keep(x->dock, o->name, span_str(access), call_tenant(x));
     jsonw_object(w);
-    jsonw_kv(w, "sandboxID", name);
-    jsonw_kv(w, "templateID", template.n ? template : SPAN("base"));
+    jsonw_kv(w, "sandboxID", o->name);
+    jsonw_kv(w, "templateID", o->template.n ? o->template : SPAN("base"));
     jsonw_kv(w, "clientID", SPAN("countersign"));
     jsonw_kv(w, "envdVersion", SPAN(ENVD_VERSION));
     jsonw_kv(w, "envdAccessToken", span_str(access));
     jsonw_key(w, "domain");
     jsonw_raw(w, SPAN("null"));
+    if (o->again)
+        jsonw_kv_bool(w, "restored", true);
     jsonw_end_object(w);
 }
 
-static void reply_open(struct call *x, unsigned status, struct span name, struct span template)
+void control_reply_open(struct call *x, unsigned status, const struct box_open *o)
 {
     struct jsonw w;
 
     reply_json(x, status, &w);
-    box_put_open(x, &w, name, template);
+    box_put_open(x, &w, o);
     call_answer(x);
 }
 
-static void put_access(const struct call *x, struct jsonw *w, struct span name)
+void control_put_access(const struct call *x, struct jsonw *w, struct span name, uint64_t restored)
 {
     char access[ACCESS_TEXT + 1], hex[2 * DIGEST_BYTES + 1];
     struct digest hash;
 
-    token_access(span_str(x->key), name, access);
+    token_access(span_str(x->key), name, restored, access);
     token_hash(span_str(access), &hash);
     hex_text(span_of(hash.b, DIGEST_BYTES), hex);
     jsonw_kv(w, "access", span_str(hex));
@@ -133,6 +136,13 @@ const struct json *control_body(struct call *x)
         return NULL;
     }
     return x->json;
+}
+
+bool control_without_memory(const struct json *j)
+{
+    const struct json *m = json_get(j, SPAN("memory"));
+
+    return m && m->type == JSON_BOOL && !m->truth;
 }
 
 static int seconds_take(struct call *x, const struct json *j, const char *name, bool needed, uint64_t *s)
@@ -168,7 +178,7 @@ static void created(struct call *x, unsigned status, struct span body)
     struct span name = json_text(status == 201 ? json_parse(body, &x->arena) : NULL, SPAN("name"));
 
     if (name.n > 0)
-        reply_open(x, 201, name, c->template);
+        control_reply_open(x, 201, &(struct box_open){.name = name, .template = c->template});
     else if (status == 404)
         reply_no(
             x, 404,
@@ -195,7 +205,7 @@ void control_start(struct call *x, const struct start *s, ask_fn *fn)
     ask_json_begin(&a);
     jsonw_kv(&a.w, "name", s->name);
     jsonw_kv_u64(&a.w, "timeout", s->timeout_s);
-    put_access(x, &a.w, s->name);
+    control_put_access(x, &a.w, s->name, 0);
     jsonw_kv(&a.w, "note", s->note);
     if (s->from.n > 0)
         jsonw_kv(&a.w, "from", s->from);
@@ -231,99 +241,6 @@ void control_create(struct call *x)
     c->start.note = record_text(x, r);
     c->start.name = control_name(x);
     control_start(x, &c->start, created);
-}
-
-/* --- connect ------------------------------------------------------------------------ */
-
-struct connecting {
-    struct span template;
-    uint64_t timeout_s, left_ms;
-    bool was_paused;
-};
-
-static void opened(struct call *x, unsigned status, struct span body)
-{
-    const struct connecting *c = x->step;
-
-    if (status != 204)
-        reply_desk(x, status, body);
-    else
-        reply_open(x, c->was_paused ? 201 : 200, x->arg, c->template);
-}
-
-static void extended(struct call *x, unsigned status, struct span body)
-{
-    struct ask_json a;
-
-    if (status != 204) {
-        reply_desk(x, status, body);
-        return;
-    }
-    ask_json_begin(&a);
-    put_access(x, &a.w, x->arg);
-    struct span json = ask_json_end(x, &a);
-    ask_desk(x, "POST", ask_box(x, x->arg, "/access"), json, opened);
-}
-
-static void goes_on(struct call *x, unsigned status, struct span body)
-{
-    const struct connecting *c = x->step;
-    struct ask_json a;
-
-    if (status != 200) {
-        reply_desk(x, status, body);
-        return;
-    }
-    if (c->timeout_s * 1000 <= c->left_ms) { /* a connection shortens no life */
-        extended(x, 204, SPAN_NONE);
-        return;
-    }
-    ask_json_begin(&a);
-    jsonw_kv_u64(&a.w, "timeout", c->timeout_s);
-    struct span json = ask_json_end(x, &a);
-    ask_desk(x, "POST", ask_box(x, x->arg, "/timeout"), json, extended);
-}
-
-static void connecting(struct call *x, unsigned status, struct span body)
-{
-    struct connecting *c = x->step;
-    const struct json *j;
-    struct box b;
-
-    if (!box_find(x, status, body, "started", &j))
-        return;
-    box_read(x, j, &b);
-    c->template = json_text(b.note, SPAN("template"));
-    c->left_ms = b.left_ms;
-    c->was_paused = b.paused;
-    if (b.paused)
-        ask_desk(x, "POST", ask_box(x, x->arg, "/resume"), SPAN_NONE, goes_on);
-    else
-        goes_on(x, 200, SPAN_NONE);
-}
-
-static bool without_memory(const struct json *j)
-{
-    const struct json *m = json_get(j, SPAN("memory"));
-
-    return m && m->type == JSON_BOOL && !m->truth;
-}
-
-void control_connect(struct call *x)
-{
-    struct connecting *c = arena_alloc(&x->arena, sizeof(*c));
-    const struct json *j = control_body(x);
-
-    if (!j)
-        return;
-    if (!c)
-        reply_no(x, 503, "no memory");
-    else if (without_memory(j))
-        reply_no(x, 501, "a sandbox goes on with its processes here: `onResume: reboot` is not had");
-    else if (control_timeout_take(x, j, false, &c->timeout_s) == 0) {
-        x->step = c;
-        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, connecting);
-    }
 }
 
 /* --- those there are ------------------------------------------------------------------ */
@@ -466,13 +383,35 @@ void control_info(struct call *x)
     ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, informed);
 }
 
-static void metered(struct call *x, unsigned status, struct span body)
+/* The warden does not run it: it is idle, or is not there. */
+static void metered_not(struct call *x, unsigned status, struct span body)
 {
     const struct json *j;
     struct jsonw w;
 
-    if (!box_find(x, status, body, "sandboxes", &j))
+    if (!box_find(x, status, body, "started", &j))
         return;
+    reply_json(x, 200, &w);
+    jsonw_array(&w);
+    jsonw_end_array(&w);
+    call_answer(x);
+}
+
+static void metered(struct call *x, unsigned status, struct span body)
+{
+    const struct json *j = status == 200 ? json_get(json_parse(body, &x->arena), SPAN("sandboxes")) : NULL;
+    struct jsonw w;
+
+    if (!j) {
+        reply_desk(x, status, body);
+        return;
+    }
+    for (j = j->child; j && !span_eq(json_text(j, SPAN("name")), x->arg);)
+        j = j->next;
+    if (!j) {
+        ask_desk(x, "GET", SPAN("/api/v1/sandboxes/started"), SPAN_NONE, metered_not);
+        return;
+    }
     uint64_t age_ms = number(j, SPAN("age_ms")), cpu_us = number(j, SPAN("cpu_us"));
     reply_json(x, 200, &w);
     jsonw_array(&w);
@@ -573,7 +512,7 @@ void control_pause(struct call *x)
 {
     const struct json *j = control_body(x);
 
-    if (j && without_memory(j))
+    if (j && control_without_memory(j))
         reply_no(x, 501,
                  "a sandbox is paused with its processes here: `keepMemory: false` is not had, a snapshot keeps "
                  "files alone");

@@ -9,15 +9,25 @@ enum { CONTROL_LIST_MAX = 1000, CONTROL_PAGE = 100 /* rows of a page; unless ano
 /* As the desk lists it. */
 struct box {
     struct span name;
-    const struct json *note; /* what was said when it was started; NULL: nothing */
-    bool paused;
-    uint64_t started_ms, left_ms, memory, disk;
+    const struct json *note;                              /* what was said when it was started; NULL: nothing */
+    bool paused;                                          /* or idle, which is more than paused */
+    uint64_t started_ms, left_ms, memory, disk, restored; /* restored: so often, after it was idle */
 };
 void box_read(const struct call *x, const struct json *j, struct box *b);
 /* Of the desk's list, the one of x->arg. False: answered. */
 bool box_find(struct call *x, unsigned status, struct span body, const char *list, const struct json **found);
 /* Its name, and how the SDK is to speak to it, as one object. */
-void box_put_open(const struct call *x, struct jsonw *w, struct span name, struct span template);
+struct box_open {
+    struct span name, template;
+    uint64_t restored;
+    bool again; /* its files were restored just now, and not what ran in it */
+};
+void box_put_open(const struct call *x, struct jsonw *w, const struct box_open *o);
+void control_reply_open(struct call *x, unsigned status, const struct box_open *o);
+/* A member of what the desk is asked: what opens it, hashed; restored: so often it was by then. */
+void control_put_access(const struct call *x, struct jsonw *w, struct span name, uint64_t restored);
+/* It is to be had without what runs in it, which is not had. */
+bool control_without_memory(const struct json *j);
 
 /* The body as an object; an empty one counts as {}. NULL: answered. */
 const struct json *control_body(struct call *x);

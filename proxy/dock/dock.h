@@ -161,7 +161,7 @@ bool dock_name_ok(struct span s);
 
 enum { ACCESS_TEXT = 3 + 2 * DIGEST_BYTES };
 /* What the holder of a key opens one sandbox with: "at_" and 64 hexadecimal digits. */
-void token_access(struct span key, struct span sandbox, char out[ACCESS_TEXT + 1]);
+void token_access(struct span key, struct span sandbox, uint64_t restored, char out[ACCESS_TEXT + 1]);
 void token_hash(struct span text, struct digest *out);
 
 #endif

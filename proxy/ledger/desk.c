@@ -1,6 +1,7 @@
 /* What the desk asks, and the parent. */
 #include "common/log.h"
 #include "proxy/ledger/ledger.h"
+#include "proxy/ledger/store/idle/ops_idle.h"
 #include "proxy/ledger/store/runs/runs.h"
 
 enum { NAME_MAX_BYTES = 256, WORDS_MAX = 4096, NOTE_MAX = 64 * 1024 };
@@ -160,6 +161,43 @@ static int sandbox_stopped(struct ledger *l, struct frame *f, enum role_id from)
         sandbox_done(l, f->id, from, why);
     else if (why != NULL)
         log_error("that sandbox %.*s has ended is not written down: %s", SPAN_FMT(name), why);
+    return bad;
+}
+
+/* One of the warden's is idle, or is so no more. */
+static int sandbox_idle(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    const char *why = "the message cannot be understood";
+    struct store_idle i = {.name = msg_get_span(&m, NAME_MAX_BYTES)};
+    i.generation = f->type != M_SANDBOX_IDLE_OVER ? msg_get_u64(&m) : 0;
+    if (f->type == M_SANDBOX_IDLE) {
+        i.checkpoint = msg_get_span(&m, NAME_MAX_BYTES);
+        i.box = msg_get_span(&m, WORDS_MAX);
+        i.cpu_percent = msg_get_u64(&m);
+        i.strict = msg_get_bool(&m);
+        i.left_ms = msg_get_u64(&m);
+    }
+    int bad = msg_end(&m), rc = bad;
+    if (bad == 0 && !l->lost)
+        rc = f->type == M_SANDBOX_IDLE        ? store_sandbox_idle(l->store, &i, &why)
+             : f->type == M_SANDBOX_IDLE_OVER ? store_sandbox_idle_over(l->store, i.name, &why)
+                                              : store_sandbox_awake(l->store, i.name, i.generation, &why);
+    if (bad == 0 && (l->lost || rc != 0))
+        why = "the store cannot be written to";
+    sandbox_done(l, f->id, ROLE_DESK, why);
+    return bad;
+}
+
+static int sandbox_wake(struct ledger *l, struct frame *f)
+{
+    struct msg_in m = msg_in(f->payload);
+    struct wire_sandbox b;
+    const char *why = "the message cannot be understood";
+    int bad = wire_get_sandbox(&m, &b) != 0 || msg_end(&m) != 0 ? -1 : 0;
+    if (bad == 0 && (l->lost || store_sandbox_wake(l->store, &b, &why) != 0))
+        why = "the store cannot be written to";
+    sandbox_done(l, f->id, ROLE_DESK, why);
     return bad;
 }
 
@@ -361,6 +399,10 @@ int ledger_desk(struct ledger *l, struct frame *f, enum role_id from)
     case M_LEASE_NARROW:
     case M_LEASE_REVOKE: return from == ROLE_DESK ? ledger_lease(l, f) : -1;
     case M_SANDBOX_ENDED: return from == ROLE_DESK || from == ROLE_WARDEN ? sandbox_stopped(l, f, from) : -1;
+    case M_SANDBOX_IDLE:
+    case M_SANDBOX_AWAKE:
+    case M_SANDBOX_IDLE_OVER: return from == ROLE_DESK ? sandbox_idle(l, f) : -1;
+    case M_SANDBOX_WAKE: return from == ROLE_DESK ? sandbox_wake(l, f) : -1;
     case M_SANDBOX_PAUSED: return from == ROLE_DESK ? sandbox_stopped(l, f, from) : -1;
     case M_TASK_OVER: return from == ROLE_DESK ? task_over(l, f) : -1;
     case M_BLOB_PUT: return from == ROLE_DESK ? blob_put(l, f) : -1;

@@ -18,7 +18,7 @@
 
 enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 46, BOXES_MAX = 640 };
 /* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
-enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 16 /* checkpoints at once */ };
+enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 20 /* checkpoints at once */ };
 
 /* A program that a role had started, with a process group of its own. pid 0: none. */
 struct running_job {
@@ -34,8 +34,8 @@ struct running_box {
     struct box_has has;
     struct cgroup cgroup;
     int image; /* the folder of its image, held for it: its descriptor plus one; 0: the machine's own files */
-    enum pause_way way; /* of its being paused; until it is, so many looks are left */
-    unsigned looks;
+    enum pause_way way;            /* of its being paused; until it is, so many looks are left */
+    unsigned looks, ordered, gone; /* ordered: 1, its warden has written its end down; gone: 1, and was told of it */
 };
 
 /* Checkpoints: who keeps them and who is at a workspace (0: has ended). id 0: this place is free. */

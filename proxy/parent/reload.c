@@ -70,6 +70,7 @@ static void differences(struct config *old, struct config *new, char list[PARENT
           memcmp(old->egress, new->egress, sizeof(old->egress)) != 0 ||
               strcmp(old->egress_tenants, new->egress_tenants) != 0,
           "egress");
+    needs(list, old->idle_ms != new->idle_ms, "idle");
     needs(list, old->body_max != new->body_max, "body");
     needs(list, old->store_lost_allow_reads != new->store_lost_allow_reads, "store_lost");
     needs(list, old->disclose_rules != new->disclose_rules, "disclose");

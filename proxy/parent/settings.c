@@ -139,6 +139,7 @@ static void boxes(struct settings *s, const struct config *c)
     char told[TELL_TARGETS_MAX * (CONFIG_NAME + 16)];
     text(s, "dock_lanes", c->dock_lanes);
     text(s, "dock_mounts", c->dock_mounts);
+    number(s, "idle_ms", c->idle_ms);
     number(s, "egress_requests", c->egress[EGRESS_REQUESTS]);
     number(s, "egress_bytes", c->egress[EGRESS_BYTES]);
     text(s, "broker_lanes", c->broker.lanes);

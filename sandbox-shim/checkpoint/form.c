@@ -158,5 +158,5 @@ bool form_is_name(struct span s)
 
 bool form_is_called(struct span s)
 {
-    return s.n == 0 || form_is_name(s) || span_eq(s, FORM_OF_FORK);
+    return s.n == 0 || form_is_name(s) || span_eq(s, FORM_OF_FORK) || span_eq(s, FORM_OF_IDLE);
 }

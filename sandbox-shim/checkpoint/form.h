@@ -28,6 +28,7 @@ enum {
 };
 #define FORM_CHECKPOINT SPAN("CSCKPT1\n")
 #define FORM_PACK       SPAN("CSPACK1\n")
+#define FORM_OF_IDLE    SPAN(".idle") /* the same, of one that is idle: it is whose files these are alone */
 #define FORM_OF_FORK    SPAN(".fork") /* the name, which nobody can give, of one that is made for a fork alone */
 
 /* What is told of one. Spans are borrowed. */
@@ -72,7 +73,7 @@ int form_split(struct span file, struct form_file *f) MUSTCHECK;
  */
 bool form_is_id(struct span s);
 bool form_is_name(struct span s);
-/* What one is called that is made: nothing, a name, or FORM_OF_FORK. */
+/* What one is called that is made: nothing, a name, FORM_OF_FORK or FORM_OF_IDLE. */
 bool form_is_called(struct span s);
 
 #endif

@@ -17,12 +17,20 @@ struct found {
 
 struct finding {
     int store;
-    struct span tenant;
+    const struct order *order;
     struct shelf shelf;
     const char *name; /* of the shelf */
     struct found *all;
     size_t n;
 };
+
+/* What is made for a fork alone, or of an idle sandbox, is nobody's to find: it goes when that has its files. */
+static bool is_wanted(const struct form_head *h, const struct order *o)
+{
+    bool idle = span_eq(h->name, FORM_OF_IDLE);
+
+    return o->what == ORDER_IDLE ? idle : span_eq(h->tenant, o->tenant) && !idle && !span_eq(h->name, FORM_OF_FORK);
+}
 
 static int see(void *arg, const char *id)
 {
@@ -37,7 +45,7 @@ static int see(void *arg, const char *id)
     int rc = shelf_head(&f->shelf, id, &b, &h, &e);
     if (rc < 0)
         log_warn("%s", e.text);
-    if (rc == 0 && span_eq(h.tenant, f->tenant)) {
+    if (rc == 0 && is_wanted(&h, f->order)) {
         struct found *one = &f->all[f->n++];
         one->created_ms = h.created_ms;
         memcpy(one->id, id, FORM_ID + 1);
@@ -73,7 +81,6 @@ static int newest_first(const void *a, const void *b)
     return x->created_ms != y->created_ms ? (x->created_ms < y->created_ms ? 1 : -1) : strcmp(x->id, y->id);
 }
 
-/* What is made for a fork alone is nobody's to find: it goes when the fork has begun. */
 static bool put_one(const struct store *s, const struct found *one, struct dynbuf *out)
 {
     struct form_head h;
@@ -82,8 +89,7 @@ static bool put_one(const struct store *s, const struct found *one, struct dynbu
     struct err e;
 
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 &&
-              shelf_head(&shelf, one->id, &b, &h, &e) == 0 && !span_eq(h.name, FORM_OF_FORK);
+    bool ok = shelf_open(s->dir, one->shelf, false, &shelf, &e) == 0 && shelf_head(&shelf, one->id, &b, &h, &e) == 0;
     h.reach = SPAN_NONE; /* which is long, and asked for of one alone */
     if (ok)
         form_put_head(out, &h);
@@ -95,7 +101,7 @@ static bool put_one(const struct store *s, const struct found *one, struct dynbu
 /* bool there are more, then heads. */
 int store_list(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
 {
-    struct finding f = {.store = s->dir, .tenant = o->tenant, .all = calloc(FOUND_MAX, sizeof(*f.all))};
+    struct finding f = {.store = s->dir, .order = o, .all = calloc(FOUND_MAX, sizeof(*f.all))};
     size_t at = 0, n = 0;
 
     if (f.all == NULL)
@@ -117,6 +123,19 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
 
 /* --- one of them --------------------------------------------------------------------------- */
 
+/* What an idle sandbox is kept in is nobody's to begin with or to remove, also by its id. */
+static bool is_of_idle(const struct shelf *s, const char *id)
+{
+    struct form_head h;
+    struct dynbuf b;
+    struct err e;
+
+    dynbuf_init(&b, 2 * FORM_HEAD_MAX);
+    bool is = shelf_head(s, id, &b, &h, &e) == 0 && span_eq(h.name, FORM_OF_IDLE); /* a damaged one can be removed */
+    dynbuf_free(&b);
+    return is;
+}
+
 int store_look(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
 {
     char id[FORM_ID + 1];
@@ -128,6 +147,8 @@ int store_look(const struct store *s, const struct order *o, struct dynbuf *out,
     int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
     if (rc == 0)
         rc = shelf_head(&shelf, id, &b, &h, e);
+    if (rc == 0 && span_eq(h.name, FORM_OF_IDLE))
+        rc = 1;
     if (rc == 0)
         form_put_head(out, &h);
     shelf_close(&shelf);
@@ -147,6 +168,8 @@ int store_remove(const struct store *s, const struct order *o, struct dynbuf *ou
     struct err why;
 
     int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
+    if (rc == 0 && o->what == ORDER_REMOVE && is_of_idle(&shelf, id))
+        rc = 1;
     if (rc == 0 && (waste_mark(&shelf) != 0 || unlinkat(shelf.dir, id, 0) != 0 || fsync(shelf.dir) != 0))
         rc = err_errno(e, "the checkpoint cannot be removed");
     /* What another one of its owner needs stays. While one is written or read, all of it does, until the next time.

@@ -22,6 +22,7 @@ static int run(const struct store *s, const struct order *o, int stream, struct 
     switch (o->what) {
     case ORDER_SAVE: return store_save(s, o, stream, out, e);
     case ORDER_LOAD: return store_load(s, o, stream, out, e);
+    case ORDER_IDLE:
     case ORDER_LIST: return store_list(s, o, out, e);
     case ORDER_LOOK: return store_look(s, o, out, e);
     case ORDER_SWEEP: return store_sweep(s, o, e);

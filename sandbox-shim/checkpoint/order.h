@@ -4,7 +4,18 @@
 
 #include "sandbox-shim/checkpoint/form.h"
 
-enum order_what { ORDER_NONE = 0, ORDER_SAVE, ORDER_LOAD, ORDER_LIST, ORDER_REMOVE, ORDER_SWEEP, ORDER_LOOK, ORDERS };
+enum order_what {
+    ORDER_NONE = 0,
+    ORDER_SAVE,
+    ORDER_LOAD,
+    ORDER_LIST,
+    ORDER_REMOVE,
+    ORDER_SWEEP,
+    ORDER_LOOK,
+    ORDER_IDLE,
+    ORDER_FORGET, /* as remove, also of one that is a fork's or an idle sandbox's */
+    ORDERS
+};
 
 #define ORDER_NO_SUCH "there is no such checkpoint"
 enum { ORDER_LIST_MAX = 200 }; /* in one answer */
@@ -13,12 +24,12 @@ enum { ORDER_LIST_MAX = 200 }; /* in one answer */
 struct order {
     enum order_what what;
     struct span tenant;
-    struct span owner;         /* save: whose it will be */
-    struct span name;          /* save: what it is to be called; may be empty, or FORM_OF_FORK */
-    struct span which;         /* load, remove, look: its id or name; list: the id behind which it goes on; sweep: a
-                                  sandbox */
-    struct span sandbox;       /* save: whose files */
-    struct span reach;         /* save: what it may reach */
+    struct span owner;   /* save: whose it will be */
+    struct span name;    /* save: what it is to be called; may be empty, FORM_OF_FORK or FORM_OF_IDLE */
+    struct span which;   /* load, remove, look: its id or name; list, idle: the id behind which it goes on; sweep: a
+                            sandbox */
+    struct span sandbox; /* save: whose files */
+    struct span reach;   /* save: what it may reach */
     uint64_t generation, disk; /* save: of that sandbox; disk: bytes */
 };
 void order_put(struct dynbuf *b, const struct order *o);

@@ -17,6 +17,7 @@ int store_save(const struct store *s, const struct order *o, int stream, struct 
 int store_load(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e) MUSTCHECK;
 /* The head of one. */
 int store_look(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
+/* Those of a tenant that somebody asked for; of ORDER_IDLE those of idle sandboxes, of all tenants. */
 int store_list(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
 int store_remove(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
 /* Of all owners: what was half written by who was killed, and what was made for forks (o->which: of this sandbox of

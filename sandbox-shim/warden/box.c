@@ -134,7 +134,6 @@ void box_end(struct box *b, const char *why)
     if (b->state == BOX_ENDING || !box_set(b, BOX_ENDING))
         return;
     w->nboxes -= !b->waits;
-    (void)chan_send(w->parent, M_BOX_END, b->id, SPAN_NONE);
     if (b->asker != 0)
         warden_tell_started(w, b->asker, b, why);
     b->asker = 0;
@@ -149,6 +148,7 @@ void box_end(struct box *b, const char *why)
         tell_ended(b);
         box_note(b, "sandbox-ended", why);
     }
+    (void)chan_send(w->parent, M_BOX_END, b->id, SPAN_NONE); /* else it writes that down, should this warden end */
     pool_look(w, b->waits ? POOL_FAILED : POOL_ANY);
 }
 

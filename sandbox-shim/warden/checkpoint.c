@@ -21,6 +21,7 @@ struct task {
     uint64_t id, asker; /* asker: the desk's; 0: nobody but its sandbox */
     uint64_t box;       /* 0: none */
     enum order_what what;
+    bool idle;         /* its sandbox is to end then, unless somebody comes back to it before */
     struct chan *chan; /* to who keeps them; NULL: it has ended */
     struct timer *timer;
 };
@@ -140,6 +141,15 @@ void checkpoint_box_ends(const struct box *b, const char *why)
     }
 }
 
+void checkpoint_idle_stops(const struct box *b)
+{
+    for (struct task *t = b->warden->tasks; t != NULL; t = t->next)
+        if (t->box == b->id && t->idle) {
+            task_end(t, STORE_REFUSED, SPAN("somebody came back to it meanwhile"), SPAN_NONE);
+            return;
+        }
+}
+
 void checkpoint_desk_gone(struct warden *w)
 {
     struct task *next;
@@ -153,7 +163,7 @@ void checkpoint_desk_gone(struct warden *w)
 
 /* --- its start ---------------------------------------------------------------------------- */
 
-static struct task *task_new(struct warden *w, uint64_t asker, const struct box *b, enum order_what what, int fd)
+static struct task *task_new(struct warden *w, uint64_t asker, const struct box *b, const struct order *o, int fd)
 {
     static const struct chan_ops ops = {task_frame, task_gone};
     struct task *t = calloc(1, sizeof(*t));
@@ -162,7 +172,12 @@ static struct task *task_new(struct warden *w, uint64_t asker, const struct box 
         close(fd);
         return NULL;
     }
-    *t = (struct task){.warden = w, .id = ++w->last_task, .asker = asker, .box = b != NULL ? b->id : 0, .what = what};
+    *t = (struct task){.warden = w,
+                       .id = ++w->last_task,
+                       .asker = asker,
+                       .box = b != NULL ? b->id : 0,
+                       .what = o->what,
+                       .idle = span_eq(o->name, FORM_OF_IDLE)};
     t->timer = timer_new(w->loop, task_late, t);
     t->chan = chan_new(w->loop, fd, &ops, t);
     t->next = w->tasks;
@@ -200,7 +215,7 @@ static const char *task_begin(struct warden *w, uint64_t asker, struct box *b, c
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, keeper) == 0 &&
         (with == STORE_ALONE || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, user) == 0)) {
-        t = task_new(w, asker, b, o->what, keeper[0]);
+        t = task_new(w, asker, b, o, keeper[0]);
         keeper[0] = -1;
         rc = t != NULL ? ask(t, with, o, keeper, user) : -1;
     }
@@ -232,6 +247,8 @@ int checkpoint_on_snapshot(struct warden *w, struct frame *f)
     if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 || !form_is_called(o.name))
         return -1;
     struct box *b = box_named(w, o.sandbox);
+    if (b != NULL && !span_eq(o.name, FORM_OF_IDLE))
+        checkpoint_idle_stops(b);
     const char *why = b == NULL                ? "no sandbox of this name runs"
                       : b->state != BOX_PAUSED ? "the sandbox is not paused"
                       : b->saves               ? "its files are being read for a checkpoint already"
@@ -255,7 +272,8 @@ int checkpoint_on_list(struct warden *w, struct frame *f)
     o.tenant = msg_get_span(&m, FORM_OWNER_MAX);
     o.which = msg_get_span(&m, FORM_NAME_MAX);
     if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 ||
-        (o.what != ORDER_LIST && o.what != ORDER_LOOK && o.what != ORDER_REMOVE && o.what != ORDER_SWEEP))
+        (o.what != ORDER_LIST && o.what != ORDER_LOOK && o.what != ORDER_REMOVE && o.what != ORDER_SWEEP &&
+         o.what != ORDER_IDLE && o.what != ORDER_FORGET))
         return -1;
     const char *why = task_begin(w, f->id, NULL, &o);
     if (why != NULL)

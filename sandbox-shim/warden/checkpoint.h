@@ -12,6 +12,8 @@ int checkpoint_on_start(struct warden *w, struct frame *f) MUSTCHECK;
 void checkpoint_on_none(struct warden *w, struct frame *f);
 /* Its workspace is to have the files that it is started from; box_filled is called then. Why not, or NULL: begun. */
 const char *checkpoint_fill(struct box *b) MUSTCHECK;
+/* If its files are read only so that it can be ended, that is over. */
+void checkpoint_idle_stops(const struct box *b);
 /* Its sandbox ends; the desk is gone: what is done for them ends. */
 void checkpoint_box_ends(const struct box *b, const char *why);
 void checkpoint_desk_gone(struct warden *w);

@@ -2,6 +2,7 @@
  * nothing then. Their time goes on meanwhile, and ends them. */
 #include "common/log.h"
 #include "common/msg.h"
+#include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/pause.h"
 
 void box_tell_paused(struct warden *w, uint64_t asker, const struct box *b, enum sb_paused what, const char *why)
@@ -58,6 +59,8 @@ int box_on_pause(struct warden *w, struct frame *f)
         box_tell_paused(w, f->id, b, SB_PAUSE_NOT, why);
     else if (b->state == BOX_PAUSED) {
         b->moment &= moment;
+        if (!b->moment)
+            idle_begins(b);
         box_tell_paused(w, f->id, b, SB_PAUSE_DONE, NULL);
     } else {
         b->moment = moment;
@@ -97,6 +100,8 @@ int box_on_resume(struct warden *w, struct frame *f)
     if (msg_end(&m) != 0 || f->id == 0)
         return -1;
     struct box *b = box_named(w, name);
+    if (b != NULL && b->saves && generation > b->generation)
+        checkpoint_idle_stops(b); /* who comes back does not wait for that */
     const char *why = b == NULL              ? NULL
                       : b->state == BOX_RUNS ? "it is not paused"
                       : busy(b) != NULL      ? busy(b)
@@ -131,6 +136,10 @@ void box_paused(struct box *b, enum pause_way way, const char *why)
     b->way = way;
     b->pauser = 0;
     b->moment &= still;
+    if (!still)
+        idle_over(b);
+    else if (!b->moment)
+        idle_begins(b);
     if (pauses == still)
         box_note(b, still ? "sandbox-paused" : "sandbox-resumed", still ? way_words(way) : "it goes on");
     box_tell_paused(b->warden, asker, b, pauses == still ? SB_PAUSE_DONE : SB_PAUSE_NOT, why);

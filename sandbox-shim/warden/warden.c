@@ -20,6 +20,7 @@ struct destroyer {
 };
 
 enum { CPU_PERCENT_MAX = 102400, WHY_MAX = 400, OUTPUT_MAX_MIB = 1024, USAGE_MAX = 64 };
+enum { PART_BYTES = 8 * 1024, ROWS_BYTES = 1024 * 1024 /* more than WARDEN_BOXES_MAX rows */ };
 
 void warden_tell_started(struct warden *w, uint64_t asker, const struct box *b, const char *why)
 {
@@ -60,13 +61,14 @@ static int on_image(struct warden *w, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct span name = msg_get_span(&m, BOX_NAME_MAX);
+    struct span had = m.rest.n > 0 ? msg_get_span(&m, BOX_DIGEST_MAX) : SPAN_NONE;
 
-    if (msg_end(&m) != 0 || (name.n > 0 && !box_name_ok(name)))
+    if (msg_end(&m) != 0 || (name.n > 0 && !box_name_ok(name)) || (had.n > 0 && !box_digest_ok(had)))
         return -1;
     return chan_send(w->parent, M_BOX_IMAGE, f->id, f->payload);
 }
 
-static void put_row(struct dynbuf *m, const struct box *b)
+void warden_put_row(struct dynbuf *m, const struct box *b)
 {
     uint64_t now = loop_now(b->warden->loop);
 
@@ -78,22 +80,36 @@ static void put_row(struct dynbuf *m, const struct box *b)
     msg_put_u8(m, (uint8_t)b->version);
     msg_put_u16(m, (uint16_t)b->nruns);
     msg_put_u8(m, (uint8_t)b->way);
+    msg_put_span(m, span_str(b->idle.why));
+}
+
+/* All sandboxes together may be longer than a frame: in as many as it takes. */
+static void tell_long(struct warden *w, uint16_t type, uint64_t id, const struct dynbuf *rows)
+{
+    struct span rest = dynbuf_span(rows);
+
+    for (; rest.n > PART_BYTES; rest = span_from(rest, PART_BYTES))
+        (void)chan_send(w->desk, M_SB_PART, id, span_first(rest, PART_BYTES));
+    if (dynbuf_ok(rows))
+        (void)chan_send(w->desk, type, id, rest);
 }
 
 static int on_list(struct warden *w, struct frame *f)
 {
-    struct dynbuf *m = f->payload.n == 0 ? chan_begin(w->desk, M_SB_LISTED, f->id) : NULL;
+    struct dynbuf rows;
     uint16_t n = 0;
 
-    if (m == NULL)
-        return f->payload.n == 0 ? 0 : -1;
+    if (f->payload.n > 0)
+        return -1;
+    dynbuf_init(&rows, ROWS_BYTES);
     for (struct box *b = w->boxes; b != NULL; b = b->next)
         n += box_is_up(b);
-    msg_put_u16(m, n);
+    msg_put_u16(&rows, n);
     for (struct box *b = w->boxes; b != NULL; b = b->next)
         if (box_is_up(b))
-            put_row(m, b);
-    (void)chan_commit(w->desk);
+            warden_put_row(&rows, b);
+    tell_long(w, M_SB_LISTED, f->id, &rows);
+    dynbuf_free(&rows);
     return 0;
 }
 
@@ -111,6 +127,7 @@ static int on_timeout(struct warden *w, struct frame *f)
     if (is_so) {
         b->until_ms = loop_now(w->loop) + ms;
         timer_set(b->timer, ms);
+        checkpoint_idle_stops(b); /* it would be put aside with the time that it had before */
     }
     return chan_send(w->desk, M_SB_TIMEOUT, f->id, span_of(&is_so, 1));
 }
@@ -138,14 +155,17 @@ void warden_tell_destroyed(struct warden *w, struct span name)
 /* Answered when nothing is left of it: also of one that ends already, whoever ended it. */
 static int on_destroy(struct warden *w, struct frame *f)
 {
+    bool idle = f->type == M_SB_IDLE_END;
     struct msg_in m = msg_in(f->payload);
     struct span name = msg_get_span(&m, BOX_NAME_MAX);
+    uint64_t generation = idle ? msg_get_u64(&m) : UINT64_MAX;
 
     if (msg_end(&m) != 0)
         return -1;
     struct box *b = box_named(w, name);
-    if (b != NULL)
-        box_end(b, "it was destroyed");
+    if (b != NULL && b->generation <= generation)
+        box_end(b, idle ? "it is idle: its files are kept, and it has them again when it is asked for"
+                        : "it was destroyed");
     if (!box_ends(w, name)) {
         tell_destroyed(w, f->id, false);
         return 0;
@@ -259,7 +279,10 @@ static int desk_said(struct warden *w, struct frame *f)
     case M_SB_SNAPSHOT: return checkpoint_on_snapshot(w, f);
     case M_SB_CHECKPOINTS: return checkpoint_on_list(w, f);
     case M_SB_LIST: return on_list(w, f);
+    case M_SB_IDLE_END:
     case M_SB_DESTROY: return on_destroy(w, f);
+    case M_SB_IDLE: return idle_on_ask(w, f);
+    case M_SB_IDLE_NOT: return idle_on_not(w, f);
     case M_SB_TIMEOUT: return on_timeout(w, f);
     case M_SB_IMAGE: return on_image(w, f);
     case M_SB_METER: return chan_send(w->parent, M_BOX_METER, f->id, SPAN_NONE);
@@ -388,20 +411,22 @@ static void on_none(struct box *b, struct span why)
 /* What the parent counted, of those that are up still; what that says, the desk reads. */
 static void on_metered(struct warden *w, struct frame *f)
 {
-    struct dynbuf *m = w->desk != NULL ? chan_begin(w->desk, M_SB_METER, f->id) : NULL;
     struct msg_in in = msg_in(f->payload);
+    struct dynbuf rows;
 
-    if (m == NULL)
+    if (w->desk == NULL)
         return;
+    dynbuf_init(&rows, ROWS_BYTES);
     for (size_t n = msg_get_u16(&in); n > 0 && !in.bad; n--) {
         const struct box *b = box_numbered(w, msg_get_u64(&in));
         struct span usage = msg_get_span(&in, USAGE_MAX);
         if (in.bad || b == NULL || !box_is_up(b))
             continue;
-        put_row(m, b);
-        msg_put_span(m, usage);
+        warden_put_row(&rows, b);
+        msg_put_span(&rows, usage);
     }
-    (void)chan_commit(w->desk);
+    tell_long(w, M_SB_METER, f->id, &rows);
+    dynbuf_free(&rows);
 }
 
 static void on_paused(struct box *b, unsigned way, struct span why)

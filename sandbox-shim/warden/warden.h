@@ -17,6 +17,7 @@
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
 #include "sandbox-shim/warden/flow.h"
+#include "sandbox-shim/warden/idle/idle.h"
 #include "sandbox-shim/warden/ring.h"
 #include "sandbox-shim/warden/talk.h"
 #include "sandbox-shim/warden/wire_box.h"
@@ -92,6 +93,7 @@ struct box {
     struct conn *conn; /* the same from then on */
     struct timer *timer;
     enum pause_way way; /* it stands still */
+    struct box_idle idle;
     struct box_from from;
     bool waits;  /* for who asks for one: nobody's yet, without a name (pool/) */
     bool strict; /* what it was asked for as, also of that one */

@@ -21,6 +21,7 @@ void wire_put_box(struct dynbuf *b, const struct wire_box *x)
     msg_put_u64(b, x->pids);
     msg_put_u64(b, x->disk);
     msg_put_u64(b, x->files);
+    msg_put_u64(b, x->idle_ms);
     msg_put_u64(b, x->egress_requests);
     msg_put_u64(b, x->egress_bytes);
     msg_put_span(b, x->image);
@@ -51,6 +52,7 @@ int wire_get_box(struct msg_in *m, struct wire_box *x, bool order)
     x->pids = msg_get_u64(m);
     x->disk = msg_get_u64(m);
     x->files = msg_get_u64(m);
+    x->idle_ms = msg_get_u64(m);
     x->egress_requests = msg_get_u64(m);
     x->egress_bytes = msg_get_u64(m);
     x->image = msg_get_span(m, BOX_NAME_MAX);
@@ -62,7 +64,8 @@ int wire_get_box(struct msg_in *m, struct wire_box *x, bool order)
         !(within(x->memory, (uint64_t)BOX_MEMORY_MIN_MIB * MIB, BYTES_MAX) || (order && x->memory == 0)) ||
         !(within(x->pids, BOX_PIDS_MIN, PIDS_MAX) || (order && x->pids == 0)) ||
         !within(x->disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, BYTES_MAX) || x->egress_requests > BOX_EGRESS_MAX ||
-        x->egress_bytes > BOX_EGRESS_MAX || !within(x->files, BOX_FILES_MIN, FILES_MAX)) {
+        x->egress_bytes > BOX_EGRESS_MAX || x->idle_ms > BOX_IDLE_MAX_MS ||
+        !within(x->files, BOX_FILES_MIN, FILES_MAX)) {
         m->bad = true;
         return -1;
     }

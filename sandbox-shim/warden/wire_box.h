@@ -21,7 +21,8 @@ enum {
     BOX_EXTRAS_MAX = 768, /* so that all sandboxes fit into one list */
 };
 
-#define BOX_EGRESS_MAX (UINT64_C(1) << 50)
+#define BOX_EGRESS_MAX  (UINT64_C(1) << 50)
+#define BOX_IDLE_MAX_MS (UINT64_C(7) * 86400 * 1000)
 
 struct wire_box {
     struct span name; /* 1 to BOX_NAME_MAX of a-z 0-9 . _ - */
@@ -29,6 +30,7 @@ struct wire_box {
     uint64_t pids;    /* processes and threads; the same */
     uint64_t disk;    /* bytes of its workspace, which is in memory; its other places have an eighth of it each */
     uint64_t files;   /* descriptors of each process */
+    uint64_t idle_ms; /* paused for so long its files are put aside, and it ends; 0: never */
     uint64_t egress_requests, egress_bytes; /* that the judge lets it send and be sent; 0: no limit */
     struct span image;  /* the name of its image, of the same letters; empty: the machine's own files */
     struct span digest; /* of these: sha256:HEX of the image's manifest, of the list of packages; empty: unknown */

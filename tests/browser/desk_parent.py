@@ -7,7 +7,7 @@ usage: desk_parent.py --desk build/countersign-desk --dir EMPTY_DIR [--port N]
 import argparse, hashlib, json, os, re, select, signal, socket, sqlite3, struct, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCHEMA = [os.path.join(HERE, "../../proxy/ledger/store", name) for name in ("schema.sql", "schema_2.sql", "schema_3.sql", "askers/schema_9.sql", "people/schema_10.sql", "gates/schema_12.sql", "askers/schema_13.sql", "tell/schema_14.sql", "egress/schema_15.sql", "people/schema_16.sql", "people/schema_17.sql", "people/schema_18.sql", "egress/schema_19.sql")]
+SCHEMA = [os.path.join(HERE, "../../proxy/ledger/store", name) for name in ("schema.sql", "schema_2.sql", "schema_3.sql", "askers/schema_9.sql", "people/schema_10.sql", "gates/schema_12.sql", "askers/schema_13.sql", "tell/schema_14.sql", "egress/schema_15.sql", "people/schema_16.sql", "people/schema_17.sql", "people/schema_18.sql", "egress/schema_19.sql", "idle/schema_20.sql")]
 CONFIG, READY, PEER, STOP, LISTEN, SECRETS = 1, 2, 3, 4, 10, 77
 DECIDE, DECIDED, BODY_GET, BODY_IS, SANDBOX_PUT, SANDBOX_RM, SANDBOX_DONE, EVENT, NOTE = 100, 101, 102, 103, 104, 105, 106, 107, 108
 POLICY_NOTICE, FREEZE = 99, 109

@@ -69,12 +69,14 @@ struct started {
     struct wire_box box;
     uint64_t generation, age_ms, left_ms, idle_ms; /* idle: since a command ran in it */
     unsigned version, commands, way;               /* enum pause_way */
+    struct span not_idle;                          /* why it could not be put aside; empty: that was not tried */
 };
 void api_started_get(struct msg_in *m, struct started *s);
 /* What it is made of, in its row of the ledger. */
 struct wire_sandbox;
 void api_started_label(struct wire_sandbox *s, const struct wire_box *b);
-/* Its members. */
+/* Its members; of one that may not run any more. */
+void api_box_put(struct jsonw *w, const struct wire_box *b, uint64_t generation, unsigned version);
 void api_started_put(struct jsonw *w, const struct started *s);
 /* The word for enum sb_end. */
 const char *api_end_word(unsigned how);

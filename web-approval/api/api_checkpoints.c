@@ -9,6 +9,7 @@
 #include "proxy/reach/reach.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/dock.h"
+#include "web-approval/idle/idle.h"
 #include "web-approval/route.h"
 
 enum { WHY_MAX = 1024, NOTE_MAX = 4096 };
@@ -33,7 +34,7 @@ struct span api_tenant(const struct exchange *x)
 }
 
 /* Each may take long: no tenant of the dock's has them all, and operators have some that nobody else gets. */
-int api_checkpoint_place(struct exchange *x)
+static bool has_place(const struct exchange *x, unsigned *tenants)
 {
     unsigned all = 0, own = 0;
 
@@ -44,7 +45,22 @@ int api_checkpoint_place(struct exchange *x)
         all++;
         own += span_eq(span_str(o->caller.tenant), span_str(x->caller.tenant));
     }
-    x->keeps = x->place != PLACE_DOCK || (own < DOCK_TENANT_STORES && all < DOCK_STORES);
+    *tenants = own;
+    return x->place != PLACE_DOCK || (own < DOCK_TENANT_STORES && all < DOCK_STORES);
+}
+
+bool api_checkpoint_has_place(const struct exchange *x)
+{
+    unsigned own;
+
+    return has_place(x, &own);
+}
+
+int api_checkpoint_place(struct exchange *x)
+{
+    unsigned own;
+
+    x->keeps = has_place(x, &own);
     if (x->keeps)
         return 0;
     reply_problem(x, 429, "Too many", "as much is done with checkpoints as may be at once, %u of it of this tenant's",
@@ -114,8 +130,7 @@ static void put_head(struct jsonw *w, const struct form_head *h)
     jsonw_kv_u64(w, "added", h->added);
 }
 
-/* What came of it. STORE_FAILED also if nothing did; spans are borrowed from the frame. */
-static enum store_end heard(struct frame *f, struct span *why, struct span *rest)
+enum store_end api_checkpoint_heard(struct frame *f, struct span *why, struct span *rest)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
     unsigned how = msg_get_u8(&m);
@@ -141,8 +156,7 @@ static struct span keep(struct exchange *x, struct span s)
 
 /* --- a snapshot --------------------------------------------------------------------------- */
 
-/* Whose answer nobody waits for. */
-static void tell_keeper(struct desk *d, enum order_what what, struct span tenant, struct span which)
+void api_checkpoint_tell(struct desk *d, enum order_what what, struct span tenant, struct span which)
 {
     struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_CHECKPOINTS, ++d->last_id) : NULL;
 
@@ -165,8 +179,10 @@ static void let_go(struct exchange *x)
         api_checkpoint_forget(x->desk, v->start.tenant, h.id);
     /* Who kept it may have been killed: what is half written goes, and what of a fork was whole just before. */
     if (v->asked && v->how != STORE_DONE)
-        tell_keeper(x->desk, v->forks ? ORDER_SWEEP : ORDER_LIST, v->start.tenant, v->forks ? x->arg : SPAN_NONE);
+        api_checkpoint_tell(x->desk, v->forks ? ORDER_SWEEP : ORDER_LIST, v->start.tenant,
+                            v->forks ? x->arg : SPAN_NONE);
     api_moment_look(x->desk);
+    idle_look(x->desk); /* it may have been due meanwhile */
 }
 
 /* It goes on, or stands still as before. */
@@ -214,7 +230,7 @@ static void taken(struct exchange *x, struct frame *f)
     struct span why, head;
     struct form_head h;
 
-    v->how = heard(f, &why, &head);
+    v->how = api_checkpoint_heard(f, &why, &head);
     v->why = keep(x, why);
     v->head = keep(x, head);
     struct msg_in m = msg_in(v->head);
@@ -278,6 +294,7 @@ static void start_alike(struct starting *s, const struct wire_box *is)
                                .pids = is->pids,
                                .disk = is->disk,
                                .files = is->files,
+                               .idle_ms = is->idle_ms,
                                .egress_requests = is->egress_requests,
                                .egress_bytes = is->egress_bytes,
                                .image = span_str(s->image),
@@ -367,7 +384,7 @@ void api_checkpoint_looked(struct exchange *x, struct frame *f)
 {
     struct starting *s = x->step;
     struct span why, rest;
-    enum store_end how = heard(f, &why, &rest);
+    enum store_end how = api_checkpoint_heard(f, &why, &rest);
     struct msg_in m = msg_in(rest);
     struct form_head h;
 
@@ -410,7 +427,7 @@ void api_fork(struct exchange *x)
 static void put_list(struct exchange *x, struct frame *f)
 {
     struct span why, rest;
-    enum store_end how = heard(f, &why, &rest);
+    enum store_end how = api_checkpoint_heard(f, &why, &rest);
     struct msg_in m = msg_in(rest);
     struct form_head h;
     struct jsonw w;
@@ -472,7 +489,7 @@ void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id)
 
     if (!b)
         return; /* it is listed, and can be removed */
-    msg_put_u8(b, ORDER_REMOVE);
+    msg_put_u8(b, ORDER_FORGET);
     msg_put_span(b, tenant);
     msg_put_span(b, id);
     (void)chan_commit(d->warden);
@@ -481,7 +498,7 @@ void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id)
 /* Nothing of before this desk is on its way. */
 void api_checkpoints_sweep(struct desk *d)
 {
-    tell_keeper(d, ORDER_SWEEP, SPAN("default"), SPAN_NONE);
+    api_checkpoint_tell(d, ORDER_SWEEP, SPAN("default"), SPAN_NONE);
 }
 
 void api_checkpoints(struct exchange *x)
@@ -499,7 +516,7 @@ void api_checkpoints(struct exchange *x)
 static void removed(struct exchange *x, struct frame *f)
 {
     struct span why, rest;
-    enum store_end how = heard(f, &why, &rest);
+    enum store_end how = api_checkpoint_heard(f, &why, &rest);
 
     if (how != STORE_DONE) {
         not_done(x, how, why);

@@ -171,8 +171,11 @@ static int stream_answer(struct exchange *x)
     x->status = 200;
     x->type = "text/event-stream";
     x->stream = true;
-    (void)dynbuf_addf(&x->out, "event: hello\ndata: {\"stream\":%llu,\"input\":%d}\n\n",
-                      (unsigned long long)x->follow, x->input ? TALK_IN_WINDOW : 0);
+    (void)dynbuf_addf(&x->out, "event: hello\ndata: {\"stream\":%llu,\"input\":%d", (unsigned long long)x->follow,
+                      x->input ? TALK_IN_WINDOW : 0);
+    if (x->woke)
+        (void)dynbuf_addf(&x->out, ",\"restored\":%llu", (unsigned long long)x->woke);
+    (void)dynbuf_addf(&x->out, "}\n\n");
     return 0;
 }
 
@@ -194,6 +197,8 @@ static void detached(struct exchange *x, struct frame *f)
     reply_json(x, 201, &w);
     jsonw_object(&w);
     api_command_put(&w, &is);
+    if (x->woke)
+        jsonw_kv_u64(&w, "restored", x->woke);
     jsonw_end_object(&w);
 }
 

@@ -4,7 +4,9 @@
 #include "proxy/msgs.h"
 #include "web-approval/api/api.h"
 #include "web-approval/api/steps.h"
+#include "web-approval/idle/idle.h"
 #include "web-approval/route.h"
+#include "web-approval/store/idle.h"
 
 enum { WHY_MAX = 512 };
 
@@ -14,6 +16,7 @@ struct ending {
     void *step;
     uint64_t generation; /* by the ledger; 0: it knows of none that runs */
     bool there;
+    struct idle_row idle;
 };
 
 static void ended(struct exchange *x)
@@ -34,6 +37,39 @@ static void ended(struct exchange *x)
     reply_empty(x, 204);
 }
 
+static void idle_over(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    bool ok = msg_get_bool(&m);
+    struct span why = msg_get_span(&m, WHY_MAX);
+    struct ending *e = x->step;
+
+    if (msg_end(&m) != 0 || !ok) {
+        reply_problem(x, 503, "Not written",
+                      "the sandbox is idle still: the ledger did not write its end down%s%.*s; ask again",
+                      why.n ? ": " : "", SPAN_FMT(why));
+        return;
+    }
+    api_checkpoint_forget(x->desk, e->idle.tenant, e->idle.checkpoint);
+    e->there = true;
+    ended(x);
+}
+
+/* It may be idle, or have become so until just now: its files end with it. */
+static void look_idle(struct exchange *x)
+{
+    struct ending *e = x->step;
+    int rc = idle_find(x, &e->idle);
+    struct dynbuf *b;
+
+    if (rc == 0)
+        ended(x);
+    else if (rc == 1 && (b = ask_begin(x, ASK_LEDGER, M_SANDBOX_IDLE_OVER, M_SANDBOX_DONE, idle_over))) {
+        msg_put_span(b, x->arg);
+        ask_send(x);
+    }
+}
+
 static void end_written(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
@@ -41,7 +77,7 @@ static void end_written(struct exchange *x, struct frame *f)
     struct span why = msg_get_span(&m, WHY_MAX);
 
     if (msg_end(&m) == 0 && ok)
-        ended(x);
+        look_idle(x);
     else
         reply_problem(
             x, 503, "Not written",
@@ -62,7 +98,7 @@ static void destroyed(struct exchange *x, struct frame *f)
         reply_problem(x, 503, "Not possible now",
                       "the warden did not say that nothing of the sandbox is left; ask again in a moment");
     else if (e->generation == 0)
-        ended(x);
+        look_idle(x);
     else if ((b = ask_begin(x, ASK_LEDGER, M_SANDBOX_ENDED, M_SANDBOX_DONE, end_written))) {
         msg_put_span(b, x->arg);
         msg_put_u64(b, e->generation);

@@ -246,9 +246,20 @@ int api_access_take(struct exchange *x, const struct json *given, struct digest 
 
 void api_started_access(struct exchange *x)
 {
-    struct member f[] = {{"access", JSON_STRING, true, NULL}};
+    struct member f[] = {{"access", JSON_STRING, true, NULL}, {"restored", JSON_NUMBER, true, NULL}};
     struct token_asked t = {.sandbox = x->arg, .name = span_str(x->caller.key), .tenant = span_str(x->caller.tenant)};
+    struct sandbox_row row;
+    struct err e;
+    uint64_t restored;
 
-    if (body_members(x, f, 1) == 0 && api_access_take(x, f[0].value, &t.hash) == 0)
+    if (body_members(x, f, 2) != 0 || api_access_take(x, f[0].value, &t.hash) != 0 ||
+        api_number(x, &f[1], &restored, 0, INT64_MAX) != 0)
+        return;
+    if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) != 1)
+        reply_problem(x, 503, "Not possible now", "the ledger's row of the sandbox cannot be read");
+    else if (row.restored != restored)
+        reply_problem(x, 409, "It was restored",
+                      "the sandbox was idle meanwhile, and what opened it before opens it no more; ask again");
+    else
         api_token_put(x, &t, opened);
 }

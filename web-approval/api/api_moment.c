@@ -81,19 +81,28 @@ static void heard(struct exchange *x, struct frame *f)
     api_resume_go(x);
 }
 
-void api_moment_due(struct desk *d, uint64_t now)
+struct exchange *api_own(struct desk *d, uint64_t now)
 {
-    struct exchange *x = d->moment_at != NEVER && now >= d->moment_at ? calloc(1, sizeof(*x)) : NULL;
+    struct exchange *x = calloc(1, sizeof(*x));
 
     if (!x)
-        return;
+        return NULL;
     *x = (struct exchange){
         .desk = d, .place = PLACE_CONTROL, .file = -1, .now_ms = now, .wall_ms = loop_wall(d->loop)};
     (void)snprintf(x->operator, sizeof(x->operator), "the gateway");
     dynbuf_init(&x->raw, OWN_MAX);
     dynbuf_init(&x->out, OWN_MAX);
-    arena_init(&x->arena, OWN_MAX);
+    arena_init(&x->arena, DESK_ARENA_MAX);
     x->head.path = SPAN("/api/");
+    return x;
+}
+
+void api_moment_due(struct desk *d, uint64_t now)
+{
+    struct exchange *x = d->moment_at != NEVER && now >= d->moment_at ? api_own(d, now) : NULL;
+
+    if (!x)
+        return;
     x->over = not_gone_on;
     d->moment_at = NEVER;
     if (ask_begin(x, ASK_WARDEN, M_SB_MOMENT, M_SB_MOMENT, heard))

@@ -9,6 +9,7 @@
 #include "proxy/wire_ticket.h"
 #include "web-approval/api/api.h"
 #include "web-approval/api/steps.h"
+#include "web-approval/idle/idle.h"
 #include "web-approval/route.h"
 
 enum { WHY_MAX = 512 };
@@ -23,6 +24,8 @@ static void nobody(struct exchange *x)
 /* It is as it was asked to be. */
 static void reply_so(struct exchange *x, const char *kind, const struct pausing *p)
 {
+    struct sandbox_row row;
+    struct err e;
     struct jsonw w;
 
     api_started_note(x, kind, x->arg, NULL);
@@ -33,6 +36,10 @@ static void reply_so(struct exchange *x, const char *kind, const struct pausing 
     jsonw_kv_u64(&w, "generation", p->generation);
     if (p->way != PAUSE_NONE)
         jsonw_kv(&w, "paused_by", span_str(api_paused_by(p->way)));
+    if (x->woke && desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) == 1)
+        jsonw_kv_u64(&w, "restored", row.restored); /* so often, its files and not what ran */
+    if (x->woke && x->another)
+        jsonw_kv_bool(&w, "another_image", true);
     jsonw_end_object(&w);
 }
 
@@ -93,8 +100,10 @@ static void paused(struct exchange *x, struct frame *f)
     struct pausing *p = x->step;
     struct dynbuf *b;
 
-    if (warden_said(x, f, p) != SB_PAUSE_DONE ||
-        !(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PAUSED, M_SANDBOX_DONE, leases_ended)))
+    if (warden_said(x, f, p) != SB_PAUSE_DONE)
+        return;
+    idle_look(x->desk);
+    if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PAUSED, M_SANDBOX_DONE, leases_ended)))
         return;
     msg_put_span(b, x->arg);
     msg_put_u64(b, p->generation);
@@ -256,9 +265,14 @@ void api_resume_go(struct exchange *x)
         ask_send(x);
 }
 
+/* One that was idle runs already: it was restored for this. */
 void api_started_resume(struct exchange *x)
 {
-    if (begin(x))
+    const struct pausing restored = {.way = PAUSE_NONE, .generation = x->woke};
+
+    if (x->woke)
+        reply_so(x, "sandbox-resume", &restored);
+    else if (begin(x))
         api_resume_go(x);
 }
 

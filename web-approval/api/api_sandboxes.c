@@ -349,8 +349,9 @@ void api_sandbox_remove(struct exchange *x)
         rc < 0 ? reply_unable(x, &e) : reply_problem(x, 404, "No such sandbox", "no sandbox has this name");
         return;
     }
-    if (span_eq(r.kind, SPAN("started"))) { /* it would run on, and nobody would know whose it is */
-        reply_problem(x, 409, "It runs", "this sandbox runs: `countersign sandbox destroy %.*s` ends it",
+    if (span_eq(r.kind, SPAN("started")) ||
+        span_eq(r.kind, SPAN("idle"))) { /* it would run on, and nobody would know whose it is */
+        reply_problem(x, 409, "It runs", "this sandbox runs, or is idle: `countersign sandbox destroy %.*s` ends it",
                       SPAN_FMT(x->arg));
         return;
     }

@@ -1,5 +1,5 @@
-/* Sandboxes that the warden runs: /api/v1/sandboxes/start and started. Which they are and of which generation, the
- * ledger knows; what runs, the warden. Their end: api_ended.c. */
+/* Sandboxes that the warden runs: /api/v1/sandboxes/start. Which they are and of which generation, the ledger knows;
+ * what runs, the warden (api_listed.c). Their end: api_ended.c. */
 #include <stdio.h>
 
 #include "common/log.h"
@@ -22,11 +22,6 @@ enum {
     NOTE_MAX = 16 * 1024, /* each of them escaped, and each word empty but for one; the ledger takes no more */
     LIFE_S = 3600,
 };
-
-static const char *held_by(unsigned version)
-{
-    return version == 0 ? "each process for itself (rlimits)" : version == 1 ? "cgroup v1" : "cgroup v2";
-}
 
 void api_started_note(struct exchange *x, const char *kind, struct span sandbox, const struct json *command)
 {
@@ -58,94 +53,6 @@ void api_started_note(struct exchange *x, const char *kind, struct span sandbox,
     else
         log_error("the audit misses an operator's act (%s): no memory", kind);
     dynbuf_free(&b);
-}
-
-/* --- which there are ---------------------------------------------------------- */
-
-void api_started_get(struct msg_in *m, struct started *s)
-{
-    (void)!wire_get_box(m, &s->box, false);
-    s->generation = msg_get_u64(m);
-    s->age_ms = msg_get_u64(m);
-    s->left_ms = msg_get_u64(m);
-    s->idle_ms = msg_get_u64(m);
-    s->version = msg_get_u8(m);
-    s->commands = msg_get_u16(m);
-    s->way = msg_get_u8(m);
-}
-
-const char *api_paused_by(unsigned way)
-{
-    return way == PAUSE_CGROUP_1   ? "cgroup v1"
-           : way == PAUSE_CGROUP_2 ? "cgroup v2"
-                                   : "signals to each process (approximate)";
-}
-
-static void put_box(struct jsonw *w, const struct wire_box *b, uint64_t generation, unsigned version)
-{
-    jsonw_kv(w, "name", b->name);
-    jsonw_kv_u64(w, "generation", generation);
-    jsonw_kv(w, "limits", version ? SPAN("strict") : SPAN("approximate"));
-    jsonw_kv(w, "held_by", span_str(held_by(version)));
-    jsonw_kv_u64(w, "memory", b->memory);
-    jsonw_kv_u64(w, "pids", b->pids);
-    jsonw_kv_u64(w, "disk", b->disk);
-    jsonw_kv_u64(w, "files", b->files);
-    jsonw_kv(w, "image", b->image.n ? b->image : SPAN("host"));
-    jsonw_kv(w, "digest", b->digest.n ? b->digest : SPAN("unknown"));
-    if (b->lane.n)
-        jsonw_kv(w, "lane", b->lane);
-    api_extras_put(w, b);
-}
-
-void api_started_put(struct jsonw *w, const struct started *s)
-{
-    put_box(w, &s->box, s->generation, s->version);
-    jsonw_kv(w, "state", s->way == PAUSE_NONE ? SPAN("running") : SPAN("paused"));
-    if (s->way != PAUSE_NONE)
-        jsonw_kv(w, "paused_by", span_str(api_paused_by(s->way)));
-    jsonw_kv_u64(w, "age_ms", s->age_ms);
-    jsonw_kv_u64(w, "left_ms", s->left_ms);
-    jsonw_kv_u64(w, "idle_ms", s->idle_ms);
-    jsonw_kv_u64(w, "commands", s->commands);
-}
-
-static void listed(struct exchange *x, struct frame *f)
-{
-    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
-    unsigned n = msg_get_u16(&m);
-    struct started s;
-    struct jsonw w;
-
-    reply_json(x, 200, &w);
-    jsonw_object(&w);
-    jsonw_kv_array(&w, "started");
-    for (unsigned i = 0; i < n && !m.bad; i++) {
-        struct span note = SPAN_NONE;
-        api_started_get(&m, &s);
-        int own = x->place == PLACE_DOCK ? dock_owns(x, s.box.name, &note) : 1;
-        if (own < 0)
-            return;
-        if (own == 0)
-            continue;
-        jsonw_object(&w);
-        api_started_put(&w, &s);
-        api_egress_put(x, &w, &s.box);
-        if (note.n)
-            jsonw_kv_raw(&w, "note", note);
-        jsonw_end_object(&w);
-    }
-    jsonw_end_array(&w);
-    jsonw_end_object(&w);
-    if (msg_end(&m) != 0)
-        reply_problem(x, 503, "Not possible now",
-                      "the warden did not say which sandboxes run; try again in a moment");
-}
-
-void api_started(struct exchange *x)
-{
-    if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, listed))
-        ask_send(x);
 }
 
 /* --- a start -------------------------------------------------------------------- */
@@ -181,7 +88,7 @@ static void started(struct exchange *x, struct frame *f)
     unsigned version = msg_get_u8(&m);
     struct jsonw w;
 
-    if (s->borrows)
+    if (s->borrows && !s->wakes)
         api_checkpoint_forget(x->desk, s->tenant, s->found);
     if (msg_end(&m) != 0) {
         why = SPAN("the warden did not answer");
@@ -203,7 +110,7 @@ static void started(struct exchange *x, struct frame *f)
     }
     reply_json(x, 201, &w);
     jsonw_object(&w);
-    put_box(&w, &s->box, s->generation, version);
+    api_box_put(&w, &s->box, s->generation, version);
     api_egress_put(x, &w, &s->box);
     jsonw_kv_u64(&w, "timeout", s->timeout_s);
     if (s->from.n > 0)
@@ -270,7 +177,7 @@ static void put_done(struct exchange *x, struct frame *f)
     s->generation = row.generation;
     const struct token_asked t = {s->box.name, span_str(x->caller.key), span_str(x->caller.tenant), s->note,
                                   s->access};
-    if (x->place == PLACE_DOCK && !x->caller.broker)
+    if (x->place == PLACE_DOCK && !x->caller.broker && !s->wakes)
         api_token_put(x, &t, access_put);
     else
         ask_warden(x);
@@ -325,13 +232,14 @@ static void none_runs(struct exchange *x, struct frame *f)
     struct wire_sandbox put = {.name = s->box.name,
                                .session = s->session,
                                .kind = SPAN("started"),
-                               .owner = span_str(x->operator),
+                               .owner = s->wakes ? s->owner : span_str(x->operator),
                                .tenant = s->tenant,
                                .egress = {s->box.egress_requests, s->box.egress_bytes},
                                .reach = s->reach,
+                               .egress_epoch = s->wakes, /* as before, and what was used is used */
                                .generation = 1};
     api_started_label(&put, &s->box);
-    if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
+    if (!(b = ask_begin(x, ASK_LEDGER, s->wakes ? M_SANDBOX_WAKE : M_SANDBOX_PUT, M_SANDBOX_DONE, put_done)))
         return;
     wire_put_sandbox(b, &put);
     ask_send(x);
@@ -349,6 +257,11 @@ static void image_found(struct exchange *x, struct frame *f)
         reply_problem(x, 503, "Not possible now", "the warden does not answer; try again in a moment");
     else if (!there && why.n > 0)
         reply_problem(x, 503, "Not possible now", "its image cannot be found: %.*s", SPAN_FMT(why));
+    else if ((!there || (s->image[0] && digest.n == 0)) && s->wakes)
+        reply_problem(x, 503, "Not restored",
+                      "the sandbox is idle still: its image %s is not there any more, and `countersign image import "
+                      "DIR %s` makes one that it is restored with",
+                      s->image, s->image);
     else if (!there || (s->image[0] && digest.n == 0))
         reply_problem(x, 404, "No such image", "there is no image %s: `countersign image import DIR %s` makes one",
                       s->image, s->image);
@@ -358,11 +271,18 @@ static void image_found(struct exchange *x, struct frame *f)
                       SPAN_FMT(digest.n ? digest : SPAN("unknown")), SPAN_FMT(s->wanted));
     if (x->status != 0)
         return;
+    s->another = s->wakes && s->image[0] && !span_eq(digest, span_str(s->digest));
     (void)snprintf(s->digest, sizeof(s->digest), "%.*s", SPAN_FMT(digest));
     s->box.image = span_str(s->image);
     s->box.digest = span_str(s->digest);
     if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, none_runs))
         ask_send(x);
+}
+
+/* Of what is another tenant's no more is said than that its name is taken. */
+static bool is_own(const struct exchange *x, const struct sandbox_row *r)
+{
+    return x->place != PLACE_DOCK || span_eq(r->tenant, span_str(x->caller.tenant));
 }
 
 static int name_take(struct exchange *x, const struct json *given, char out[BOX_NAME_MAX + 1])
@@ -391,7 +311,13 @@ static int name_take(struct exchange *x, const struct json *given, char out[BOX_
     int rc = desk_store_sandbox(x->desk->store, span_str(out), &x->arena, &old, &e);
     if (rc < 0)
         reply_unable(x, &e);
-    else if (rc == 1 && !span_eq(old.kind, SPAN("started")) && !span_eq(old.kind, SPAN("ended")))
+    else if (rc == 1 && span_eq(old.kind, SPAN("idle")) && is_own(x, &old))
+        reply_problem(x, 409, "It is idle",
+                      "a sandbox of this name is idle: `countersign sandbox resume %s` restores it, and `destroy` "
+                      "ends it",
+                      out);
+    else if (rc == 1 && !span_eq(old.kind, SPAN("started")) && !span_eq(old.kind, SPAN("ended")) &&
+             !span_eq(old.kind, SPAN("idle")))
         reply_problem(x, 409, "Name taken",
                       "a sandbox of this name exists that was not started here; choose another");
     else if (rc == 1 && x->place == PLACE_DOCK && !span_eq(old.tenant, span_str(x->caller.tenant)))
@@ -427,6 +353,7 @@ enum start_says {
     SAYS_FILES,
     SAYS_EGRESS,
     SAYS_TIMEOUT,
+    SAYS_IDLE,
     SAYS_FROM,
     SAYS_IMAGE,
     SAYS_LANE,
@@ -531,8 +458,23 @@ void api_start_go(struct exchange *x)
         ask_send(x);
     else if (!s->borrows && (b = ask_begin(x, ASK_WARDEN, M_SB_IMAGE, M_SB_IMAGE, image_found))) {
         msg_put_span(b, span_str(s->image));
+        if (s->wakes && s->image[0])
+            msg_put_span(b, span_str(s->digest)); /* the one it had, as long as that is there */
         ask_send(x);
     }
+}
+
+/* 0: never. */
+static int idle_take(struct exchange *x, struct starting *s, const struct member *idle)
+{
+    uint64_t seconds = 0;
+
+    if (!idle->value)
+        return 0;
+    if (api_number(x, idle, &seconds, 0, BOX_IDLE_MAX_MS / 1000) != 0)
+        return -1;
+    s->box.idle_ms = seconds * 1000;
+    return 0;
 }
 
 void api_start_begin(const struct desk *d, struct starting *s)
@@ -541,6 +483,7 @@ void api_start_begin(const struct desk *d, struct starting *s)
                                    .pids = BOX_PIDS,
                                    .disk = (uint64_t)BOX_DISK_MIB * MIB,
                                    .files = BOX_FILES,
+                                   .idle_ms = d->idle_ms,
                                    .egress_requests = d->egress_requests,
                                    .egress_bytes = d->egress_bytes},
                            .cpu_percent = BOX_CPU_PERCENT,
@@ -570,10 +513,11 @@ void api_started_start(struct exchange *x)
         [SAYS_PIDS] = {"pids", JSON_NUMBER, false, NULL},     [SAYS_CPU] = {"cpu_percent", JSON_NUMBER, false, NULL},
         [SAYS_DISK] = {"disk", JSON_NUMBER, false, NULL},     [SAYS_FILES] = {"files", JSON_NUMBER, false, NULL},
         [SAYS_EGRESS] = {"egress", JSON_OBJECT, false, NULL}, [SAYS_TIMEOUT] = {"timeout", JSON_NUMBER, false, NULL},
-        [SAYS_FROM] = {"from", JSON_STRING, false, NULL},     [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},
-        [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},     [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},
-        [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL}, [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},
-        [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL}, [SAYS_REACH] = {"reach", JSON_OBJECT, false, NULL}};
+        [SAYS_IDLE] = {"idle", JSON_NUMBER, false, NULL},     [SAYS_FROM] = {"from", JSON_STRING, false, NULL},
+        [SAYS_IMAGE] = {"image", JSON_STRING, false, NULL},   [SAYS_LANE] = {"lane", JSON_STRING, false, NULL},
+        [SAYS_MOUNTS] = {"mounts", JSON_ARRAY, false, NULL},  [SAYS_ACCESS] = {"access", JSON_STRING, false, NULL},
+        [SAYS_NOTE] = {"note", JSON_STRING, false, NULL},     [SAYS_NETWORK] = {"network", JSON_BOOL, false, NULL},
+        [SAYS_REACH] = {"reach", JSON_OBJECT, false, NULL}};
     struct starting *s = arena_alloc(&x->arena, sizeof(*s));
 
     if (body_members(x, f, sizeof(f) / sizeof(f[0])) != 0)
@@ -589,7 +533,7 @@ void api_started_start(struct exchange *x)
         api_number(x, &f[SAYS_CPU], &s->cpu_percent, 1, 102400) != 0 ||
         api_number(x, &f[SAYS_DISK], &s->box.disk, (uint64_t)BOX_DISK_MIN_MIB * MIB, UINT64_C(1) << 50) != 0 ||
         api_number(x, &f[SAYS_FILES], &s->box.files, BOX_FILES_MIN, 65536) != 0 ||
-        api_egress_take(x, s, f[SAYS_EGRESS].value) != 0 ||
+        api_egress_take(x, s, f[SAYS_EGRESS].value) != 0 || idle_take(x, s, &f[SAYS_IDLE]) != 0 ||
         api_checkpoint_named(x, f[SAYS_FROM].value, &s->from) != 0 ||
         (s->from.n > 0 && api_checkpoint_place(x) != 0) || dock_take(x, f, s) != 0 ||
         api_start_take(x, s, &f[SAYS_NAME], &f[SAYS_SESSION], &f[SAYS_LIMITS], &f[SAYS_TIMEOUT]) != 0 ||

@@ -23,6 +23,9 @@ void api_resume_go(struct exchange *x);
 void api_moment_look(struct desk *d);
 /* Do so, if that is due by now. */
 void api_moment_due(struct desk *d, uint64_t now_ms);
+/* A request of the desk's own, whom nobody waits for; NULL: no memory. Once it is asked with, or has a status, it
+ * ends as any other does. */
+struct exchange *api_own(struct desk *d, uint64_t now_ms) MUSTCHECK;
 
 /* One that is being started. */
 struct starting {
@@ -34,8 +37,11 @@ struct starting {
     struct span wanted;        /* the digest that its image must have; empty: any */
     struct wire_box box;
     uint64_t cpu_percent, timeout_s, generation;
-    bool bound;                       /* it ends with this process, should nobody end it before */
-    bool strict, borrows;             /* borrows: `from` is of no use to anybody once that is over */
+    bool bound;           /* it ends with this process, should nobody end it before */
+    bool strict, borrows; /* borrows: `from` is of no use to anybody once that is over */
+    bool wakes;           /* it is idle, and restored: `from` and `owner` are its own */
+    bool another;         /* its image is not there any more, and its name means this one */
+    struct span owner;
     bool asked;                       /* the warden was */
     void (*then)(struct exchange *x); /* when it runs, instead of the answer */
     struct digest access;             /* of PLACE_DOCK: what it is opened with, and what is to be known of it */
@@ -79,6 +85,11 @@ int api_checkpoint_named(struct exchange *x, const struct json *given, struct sp
  * there; then api_start_go. What is asked for so: api_checkpoint_looked. */
 void api_checkpoint_look(struct exchange *x);
 void api_checkpoint_looked(struct exchange *x, struct frame *f);
+/* What the warden says of one that is saved, listed or removed; spans are borrowed. STORE_FAILED also if it says
+ * nothing. */
+enum store_end api_checkpoint_heard(struct frame *f, struct span *why, struct span *rest);
+/* Something is to be done with them; nothing is waited for. */
+void api_checkpoint_tell(struct desk *d, enum order_what what, struct span tenant, struct span which);
 /* Nobody needs it any more; nothing is waited for. */
 void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id);
 /* When it meets the warden: what a desk before left behind goes. Nothing is waited for. */
@@ -87,6 +98,7 @@ void api_checkpoints_sweep(struct desk *d);
 struct span api_tenant(const struct exchange *x);
 /* Of the few places that there are for what is done with checkpoints, one for x. -1, answered. */
 int api_checkpoint_place(struct exchange *x) MUSTCHECK;
+bool api_checkpoint_has_place(const struct exchange *x);
 void api_checkpoint_note(struct exchange *x, const char *kind, struct span sandbox, struct span checkpoint);
 
 #endif

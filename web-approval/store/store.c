@@ -374,7 +374,7 @@ int desk_store_head(struct desk_store *s, uint64_t *seq, struct err *e)
 #define SANDBOX_COLUMNS                                                                                              \
     "name, session, owner, tenant, kind, labels_json, generation, created_ms, changed_ms, token_hash IS NOT NULL, "  \
     "(SELECT count(*) FROM ticket WHERE ticket.sandbox = name AND state = 'pending'), coalesce(token_hash, x''), "   \
-    "reach"
+    "reach, restored"
 
 static void sandbox_row(struct row *r, struct sandbox_row *s)
 {
@@ -391,6 +391,7 @@ static void sandbox_row(struct row *r, struct sandbox_row *s)
     s->pending = row_number(r);
     s->token_hash = row_text(r);
     s->reach = row_text(r);
+    s->restored = row_number(r);
 }
 
 struct sandbox_walk {

@@ -56,7 +56,7 @@ struct ticket_filter {
 
 struct sandbox_row {
     struct span name, session, owner, tenant, kind, labels_json;
-    uint64_t generation, created_ms, changed_ms, pending;
+    uint64_t generation, created_ms, changed_ms, pending, restored; /* restored: so often, after it was idle */
     bool has_token;
     struct span reach;      /* what of the policy's it may reach (proxy/reach/); empty: all */
     struct span token_hash; /* of all its tokens, one behind the other, the newest first; empty: it has none */

@@ -90,6 +90,8 @@ static int on_event(void *ctx, const struct api_event *ev)
     bool out = span_eq(ev->name, SPAN("stdout")), err = span_eq(ev->name, SPAN("stderr"));
     bool end = span_eq(ev->name, SPAN("exit")), cut = span_eq(ev->name, SPAN("cut"));
 
+    if (span_eq(ev->name, SPAN("hello")))
+        verb_say_restored();
     if (f->json && (out || err || end || cut))
         say_json(ev, end || cut);
     else if (out || err)

@@ -111,6 +111,17 @@ static int put_egress(struct jsonw *w, const struct cli_call *c)
     return CLI_OK;
 }
 
+/* never: also where the configuration says when. */
+static int put_idle(struct jsonw *w, const struct cli_call *c)
+{
+    const char *value = cli_value(c, "idle");
+
+    if (!value || strcmp(value, "never") != 0)
+        return started_put_seconds(w, c, "idle");
+    jsonw_kv_u64(w, "idle", 0);
+    return CLI_OK;
+}
+
 static int start_request(const struct cli_call *c, const char *name, const char *from, struct dynbuf *body)
 {
     static const char *const texts[] = {"limits", "session", "image", "lane"};
@@ -136,6 +147,8 @@ static int start_request(const struct cli_call *c, const char *name, const char 
         rc = put_egress(&w, c);
     if (rc == CLI_OK)
         rc = started_put_seconds(&w, c, "timeout");
+    if (rc == CLI_OK)
+        rc = put_idle(&w, c);
     jsonw_end_object(&w);
     return rc;
 }
@@ -189,14 +202,35 @@ static void print_egress(const struct json *e)
                (unsigned long long)member_u64(e, "bytes") >> 10);
 }
 
+static void print_idle(const struct json *r)
+{
+    char since[32];
+
+    print_text(member_text(r, "name"));
+    printf("  idle since %s  generation %llu  %llu s left, from when it is needed again  ",
+           time_text(member_u64(r, "idle_since_ms"), since), (unsigned long long)member_u64(r, "generation"),
+           (unsigned long long)member_u64(r, "left_ms") / 1000);
+    print_text(member_text(r, "image"));
+    putchar('\n');
+}
+
 static void print_started(const struct json *r)
 {
     bool still = span_eq(member_text(r, "state"), SPAN("paused"));
+
+    if (span_eq(member_text(r, "state"), SPAN("idle"))) {
+        print_idle(r);
+        return;
+    }
 
     print_text(member_text(r, "name"));
     if (still) {
         fputs("  paused by ", stdout);
         print_text(member_text(r, "paused_by"));
+    }
+    if (member_text(r, "not_idle").n > 0) {
+        fputs("  not made idle: ", stdout);
+        print_text(member_text(r, "not_idle"));
     }
     printf("  generation %llu  %llu s, %llu s left, idle %llu s  %llu commands  %llu MiB, %llu processes  ",
            (unsigned long long)member_u64(r, "generation"), (unsigned long long)member_u64(r, "age_ms") / 1000,
@@ -272,10 +306,10 @@ static int ask_to(const struct cli_call *c, const char *what, const char *said)
     if (rc == CLI_OK && wrong)
         rc = verb_fail(CLI_USAGE, "%s", wrong);
     if (rc == CLI_OK)
-        rc = verb_ask(&g, "POST", path, SPAN_NONE, 200);
+        rc = verb_ask_long(&g, "POST", path, SPAN_NONE, 200, "its files are put into it");
     if (rc == CLI_OK && g.json)
         verb_print_answer(&g);
-    else if (rc == CLI_OK)
+    else if (rc == CLI_OK && !member_u64(g.tree, "restored")) /* else verb_end says it */
         fprintf(stderr, "%s%.*s\n", said ? said : "paused by ",
                 SPAN_FMT(said ? SPAN_NONE : member_text(g.tree, "paused_by")));
     verb_end(&g);

@@ -103,7 +103,7 @@ static void started(struct call *x, unsigned status, struct span body)
     jsonw_object(&f->w);
     if (name.n > 0) {
         jsonw_key(&f->w, "sandbox");
-        box_put_open(x, &f->w, name, f->template);
+        box_put_open(x, &f->w, &(struct box_open){.name = name, .template = f->template});
     } else {
         jsonw_kv_object(&f->w, "error");
         jsonw_kv_u64(&f->w, "code", status < 400 ? 503 : status);

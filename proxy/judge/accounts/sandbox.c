@@ -45,9 +45,15 @@ static int copy(struct arena *a, struct span from, struct span *to)
     return to->n == from.n ? 0 : -1;
 }
 
+/* Nothing of it runs: it has ended, or its files alone are kept. */
+static bool is_over(const struct wire_sandbox *w)
+{
+    return span_eq(w->kind, SPAN("ended")) || span_eq(w->kind, SPAN("idle"));
+}
+
 static bool is_wardens(const struct wire_sandbox *w)
 {
-    return span_eq(w->kind, SPAN("started")) || span_eq(w->kind, SPAN("ended"));
+    return span_eq(w->kind, SPAN("started")) || is_over(w);
 }
 
 static struct sandbox *make(struct judge *j, const struct wire_sandbox *w, struct account *account)
@@ -68,7 +74,7 @@ static struct sandbox *make(struct judge *j, const struct wire_sandbox *w, struc
     s->token_hash = w->token_hash;
     s->generation = w->generation;
     s->started = is_wardens(w);
-    s->ended = span_eq(w->kind, SPAN("ended"));
+    s->ended = is_over(w);
     s->frozen = w->frozen.n > 0;
     s->nolder = w->nolder;
     memcpy(s->older, w->older, sizeof(s->older));
@@ -102,7 +108,7 @@ void sandbox_end_front(struct judge *j, struct front *f)
 /* One of the warden's that ended, began anew or went on after a pause: what was connected before is not its own. */
 static bool is_anew(const struct sandbox *old, const struct wire_sandbox *w)
 {
-    return is_wardens(w) && (old->generation != w->generation || span_eq(w->kind, SPAN("ended")));
+    return is_wardens(w) && (old->generation != w->generation || is_over(w));
 }
 
 /* Fronts of the name follow the sandbox through new labels and tokens, and never into another session. over (as for

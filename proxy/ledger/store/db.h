@@ -5,7 +5,7 @@
 #include "common/sqlite/db.h"
 #include "proxy/ledger/store/sql.h"
 
-enum { DB_SCHEMA = 19, DB_APPLICATION = 0x43736c67 /* "Cslg" */, DB_WAL_MAX = 64 * 1024 * 1024 };
+enum { DB_SCHEMA = 20, DB_APPLICATION = 0x43736c67 /* "Cslg" */, DB_WAL_MAX = 64 * 1024 * 1024 };
 
 extern const struct db_kind ledger_db;
 

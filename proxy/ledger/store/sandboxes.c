@@ -4,6 +4,7 @@
 #include "proxy/ledger/store/askers/later.h"
 #include "proxy/ledger/store/egress/ops_egress.h"
 #include "proxy/ledger/store/grants/grants.h"
+#include "proxy/ledger/store/idle/ops_idle.h"
 #include "proxy/ledger/store/runs/runs.h"
 
 enum { NAME_MAX_BYTES = 128 };
@@ -251,7 +252,8 @@ static bool is_its_own_session(const struct wire_sandbox *b)
     return span_eq(b->kind, SPAN("token")) && span_eq(b->session, b->name);
 }
 
-int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why)
+/* An idle one is none that anybody begins anew: its files are kept, and it is woken. */
+static int put(struct store *s, const struct wire_sandbox *b, bool wakes, const char **why)
 {
     uint8_t room[(1 + WIRE_TOKENS_OLDER) * DIGEST_BYTES];
     struct wire_sandbox now;
@@ -261,8 +263,17 @@ int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char 
     int may = may_put(s, b, why), known = may > 0 ? find(s, b->name, &now) : 0;
     if (may <= 0 || known < 0)
         return may <= 0 ? may : -1;
+    if (wakes != (known == 1 && span_eq(now.kind, SPAN("idle")))) {
+        *why = wakes ? "the sandbox is not idle" : "the sandbox is idle: it is restored, or destroyed";
+        return 0;
+    }
     if (known == 1 && is_said_again(&now, b))
         return 0;
+    int restored = wakes ? 0 : idle_is(s, b->name);
+    if (restored != 0) { /* whoever woke it next would put the files of before over those of this one */
+        *why = "the sandbox is being restored: it is idle until it has its files";
+        return restored < 0 ? -1 : 0;
+    }
     struct span labels = labels_json(s, b);
     sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_PUT);
     if (q == NULL)
@@ -291,6 +302,11 @@ int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char 
     if (tell(s, &now, CHANGE_SANDBOX) != 0)
         return -1;
     return span_eq(now.kind, SPAN("started")) ? runs_generation(s, &now) : 0;
+}
+
+int store_sandbox_put(struct store *s, const struct wire_sandbox *b, const char **why)
+{
+    return put(s, b, false, why);
 }
 
 int sandbox_freeze(struct store *s, struct span name, struct span why)
@@ -397,21 +413,40 @@ int store_sandbox_paused(struct store *s, struct span name, uint64_t generation)
                : -1;
 }
 
-/* lost: nobody told when, or how. */
+/* One statement about it. */
+static int change(struct store *s, enum sql_id id, struct span name)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, id);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, name);
+    if (id == SQL_SANDBOX_END || id == SQL_SANDBOX_IDLE)
+        db_int(q, 2, s->wall);
+    return db_run(&s->db, q);
+}
+
+/* Nothing that it was given is good any more; *b is what it is then. Of an idle one what is known of it stays where
+ * its tokens are, and what was approved for it may be sent later. */
+static int given_ends(struct store *s, struct span name, bool idle, struct wire_sandbox *b)
+{
+    const char *how = idle ? "its sandbox is idle" : "its sandbox has ended";
+    if (change(s, idle ? SQL_SANDBOX_IDLE : SQL_SANDBOX_END, name) != 0 || leases_end_sandbox(s, name, how) != 0 ||
+        grants_end_sandbox(s, name, how) != 0 || find(s, name, b) != 1)
+        return -1;
+    if (idle)
+        return change(s, SQL_TOKEN_SHUT_SANDBOX, name);
+    return tokens_end_sandbox(s, name) == 0 ? later_end_sandbox(s, name, b->session) : -1;
+}
+
+/* lost: nobody told when, or how. One whose files were being restored is idle as before. */
 static int ended(struct store *s, struct span name, uint64_t generation, bool lost)
 {
     struct wire_sandbox b;
     int found = started(s, name, generation);
     if (found <= 0)
         return found;
-    sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_END);
-    if (q == NULL)
-        return -1;
-    db_text(q, 1, name);
-    db_int(q, 2, s->wall);
-    if (db_run(&s->db, q) != 0 || leases_end_sandbox(s, name, "its sandbox has ended") != 0 ||
-        grants_end_sandbox(s, name, "its sandbox has ended") != 0 || tokens_end_sandbox(s, name) != 0 ||
-        find(s, name, &b) != 1 || later_end_sandbox(s, name, b.session) != 0 ||
+    int idle = idle_is(s, name);
+    if (idle < 0 || given_ends(s, name, idle == 1, &b) != 0 ||
         tell_why(s, &b, CHANGE_SANDBOX, lost ? RUNS_UNHEARD : NULL) != 0)
         return -1;
     return runs_over(s, &b, generation, lost);
@@ -420,6 +455,78 @@ static int ended(struct store *s, struct span name, uint64_t generation, bool lo
 int store_sandbox_ended(struct store *s, struct span name, uint64_t generation)
 {
     return ended(s, name, generation, false);
+}
+
+/* --- those that are idle ---------------------------------------------------- */
+
+int idle_is(struct store *s, struct span name)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_IDLE_GET);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, name);
+    enum db_result got = db_step(&s->db, q);
+    sqlite3_reset(q);
+    return got == DB_FAIL ? -1 : got == DB_ROW;
+}
+
+static int idle_put(struct store *s, const struct store_idle *i, struct span tenant)
+{
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_IDLE_PUT);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, i->name);
+    db_text(q, 2, tenant);
+    db_text(q, 3, i->checkpoint);
+    db_blob(q, 4, i->box);
+    db_int(q, 5, i->cpu_percent);
+    db_int(q, 6, i->strict);
+    db_int(q, 7, i->left_ms);
+    db_int(q, 8, s->wall);
+    return db_run(&s->db, q);
+}
+
+/* How its commands ended the warden says when it has ended them. */
+int store_sandbox_idle(struct store *s, const struct store_idle *i, const char **why)
+{
+    struct wire_sandbox b;
+    int found = started(s, i->name, i->generation);
+    *why = found == 0 ? "it is not any more what it was when it was paused" : NULL;
+    if (found <= 0)
+        return found;
+    if (given_ends(s, i->name, true, &b) != 0 || idle_put(s, i, b.tenant) != 0 || tell(s, &b, CHANGE_SANDBOX) != 0)
+        return -1;
+    return runs_put_aside(s, &b, i->generation);
+}
+
+int store_sandbox_wake(struct store *s, const struct wire_sandbox *b, const char **why)
+{
+    return put(s, b, true, why);
+}
+
+int store_sandbox_awake(struct store *s, struct span name, uint64_t generation, const char **why)
+{
+    *why = NULL;
+    int found = started(s, name, generation), idle = found > 0 ? idle_is(s, name) : found;
+    if (idle == 0)
+        *why = "it was destroyed meanwhile";
+    if (idle <= 0)
+        return idle;
+    return change(s, SQL_IDLE_OVER, name) == 0 ? change(s, SQL_SANDBOX_RESTORED, name) : -1;
+}
+
+int store_sandbox_idle_over(struct store *s, struct span name, const char **why)
+{
+    struct wire_sandbox b, now;
+    *why = NULL;
+    int idle = store_begin(s) == 0 ? idle_is(s, name) : -1, found = idle > 0 ? find(s, name, &b) : idle;
+    if (found <= 0)
+        return found;
+    if (change(s, SQL_IDLE_OVER, name) != 0)
+        return -1;
+    if (!span_eq(b.kind, SPAN("idle")))
+        return ended(s, name, b.generation, false);
+    return given_ends(s, name, false, &now) == 0 ? tell(s, &now, CHANGE_SANDBOX) : -1;
 }
 
 /* The first one behind this name; 0: there is none. */

@@ -9,6 +9,7 @@
 #include "proxy/ledger/store/people/sql_people.h"
 #include "proxy/ledger/store/tell/sql_tell.h"
 #include "proxy/ledger/store/egress/sql_egress.h"
+#include "proxy/ledger/store/idle/sql_idle.h"
 #include "proxy/ledger/store/runs/sql_runs.h"
 
 /* clang-format off */
@@ -135,6 +136,7 @@
     X(RUN_END, "UPDATE run SET state=?2,ended_ms=?3,end_seq=?4 WHERE id=?1 AND state='running'") \
     SQL_RUN_STATEMENTS(X) \
     SQL_EGRESS_STATEMENTS(X) \
+    SQL_IDLE_STATEMENTS(X) \
     X(RUN_STARTED, "UPDATE run SET what=?3,state=?4,ended_ms=?5,end_seq=?6 WHERE sandbox=?1 AND generation=?2" \
         " AND what='start' AND state='running'") \
     X(RUNS_OPEN, "SELECT id FROM run WHERE state='running' AND what='command' AND (?1='' OR sandbox=?1) AND id>?2" \

@@ -49,7 +49,7 @@ struct row_log {
 };
 struct row_file {
     const struct node *at;
-    struct number version, uid_base, mode, store_lost, disclose;
+    struct number version, uid_base, mode, store_lost, disclose, idle;
     struct item state_dir, store, floors, signers, roots, crl;
     struct row_dns dns;
     struct items policy, tasks;
@@ -190,6 +190,8 @@ static const struct key file_keys[] = {
     {"tasks", KEY_TEXTS, AT(row_file, tasks), KEY_EMPTY, .help = "files of kinds of tasks, relative to this file"},
     {"pool", KEY_LIST, AT(row_file, pool), 0, .table = &config_ready_table,
      .help = "sandboxes that are started before anybody asks for them"},
+    {"idle", KEY_TIME, AT(row_file, idle), 0, .lo = 1000, .hi = UINT64_C(7) * 86400 * 1000,
+     .help = "paused for so long a started sandbox ends, and its files are kept until it is needed again"},
     {"notify", KEY_LIST, AT(row_file, notify), 0, .table = &config_notify_table,
      .help = "who is told outside the page"},
     {"log", KEY_MAP, AT(row_file, log), 0, .table = &log_table, .help = "what is written to standard error"},
@@ -414,6 +416,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
     config_take_egress(l, &r->egress, c);
+    c->idle_ms = r->idle.v;
     take_log(l, &r->log, c);
     config_take_mounts(l, &r->mounts, &r->devices, c);
     config_take_tasks(l, &r->tasks, file, c);

@@ -134,6 +134,7 @@ struct config {
     char diff_lane[CONFIG_NAME], diff_image[CONFIG_NAME]; /* of diffs of pushes; lane empty: none are made */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
     uint64_t checkpoints_max;                  /* bytes of one owner's */
+    uint64_t idle_ms;                          /* of each started sandbox that asks for none; 0: never */
     uint64_t egress[EGRESS_MEASURES];          /* of each started sandbox that asks for none; 0: no limit */
     char egress_tenants[EGRESS_TENANTS_BYTES]; /* of all of a tenant's (egress_tenant_next) */
     int uid_base;                              /* 0: not said */

@@ -205,15 +205,24 @@ static void end_box(struct parent *p, struct running_box *b)
     b->looks = 0;
 }
 
+static void rest(void *arg);
+
 void parent_box_end(struct parent *p, struct frame *f)
 {
-    for (size_t i = 0; i < BOXES_MAX; i++)
-        if (p->boxes[i].id == f->id && f->id != 0)
-            end_box(p, &p->boxes[i]);
+    for (size_t i = 0; i < BOXES_MAX; i++) {
+        struct running_box *b = &p->boxes[i];
+        if (b->id != f->id || f->id == 0)
+            continue;
+        b->ordered = 1;
+        end_box(p, b);
+        if (b->gone)
+            rest(p);
+    }
 }
 
-/* Its user is given to the next one when nothing of it is left: what the kernel still ends is counted in the cgroup.
- */
+/* Each that ends is ordered to by a warden that lives, also when its process ended by itself: until then it may be
+ * that nobody has written that down. Its user is given to the next one when nothing of it is left: what the kernel
+ * still ends is counted in the cgroup. */
 static void rest(void *arg)
 {
     struct parent *p = arg;
@@ -222,13 +231,17 @@ static void rest(void *arg)
         struct running_box *b = &p->boxes[i];
         if (b->id == 0 || b->pid > 0)
             continue;
-        if (!cgroup_try_end(&b->cgroup)) {
+        if (!b->gone && !cgroup_try_end(&b->cgroup)) {
             left = true;
             continue;
         }
-        tell(p, M_BOX_GONE, b->id, 0, NULL);
-        let_go(b);
-        *b = (struct running_box){0};
+        if (!b->gone) {
+            tell(p, M_BOX_GONE, b->id, 0, NULL);
+            let_go(b);
+            b->gone = 1;
+        }
+        if (b->ordered || b->name[0] == '\0')
+            *b = (struct running_box){0};
     }
     if (!left)
         return;
@@ -272,11 +285,15 @@ void parent_boxes_end(struct parent *p, const char *why)
 {
     parent_stores_end(p, 0);
     for (size_t i = 0; i < BOXES_MAX; i++) {
-        if (p->boxes[i].id == 0)
-            continue; /* a free place, and mostly memory that was never touched */
-        if (p->boxes[i].pid > 0 && p->boxes[i].name[0] != '\0') /* nobody's is nobody's loss */
-            note_end(p, &p->boxes[i], why);
-        end_box(p, &p->boxes[i]);
-        p->boxes[i].id = BOX_OF_NONE;
+        struct running_box *b = &p->boxes[i];
+        if (b->id == 0)
+            continue;                          /* a free place, and mostly memory that was never touched */
+        if (!b->ordered && b->name[0] != '\0') /* nobody's is nobody's loss */
+            note_end(p, b, why);
+        b->ordered = 1; /* that is written down now */
+        end_box(p, b);
+        b->id = BOX_OF_NONE;
+        if (b->gone)
+            *b = (struct running_box){0};
     }
 }

@@ -54,6 +54,7 @@ void parent_extras_end(struct running_box *b)
 {
     while (b->has.nkept > 0)
         close(b->has.kept[--b->has.nkept]);
+    b->has.ndevices = 0;
 }
 
 /* The same words whether there is one that is others'. */

@@ -50,19 +50,35 @@ static bool packages_digest(struct digest *d)
     return last.known;
 }
 
+/* Whoever had it keeps it, whatever its name means by now. */
+static bool is_there(struct parent *p, struct span digest, struct digest *d)
+{
+    struct span hex = span_from(digest, sizeof("sha256:") - 1);
+    int fd = digest.n == IMAGE_DIGEST_TEXT && hex_parse(hex, d->b, DIGEST_BYTES) == 0
+                 ? image_hold(p->config->state_dir, d, NULL)
+                 : -1;
+    if (fd < 0)
+        return false;
+    close(fd);
+    return true;
+}
+
 void parent_image_find(struct parent *p, struct frame *f)
 {
     struct child *warden = parent_child(p, ROLE_WARDEN, 0);
     struct msg_in m = msg_in(f->payload);
-    struct span name = msg_get_span(&m, IMAGE_NAME_MAX);
+    struct span name = msg_get_span(&m, IMAGE_NAME_MAX), had = SPAN_NONE;
     char text[IMAGE_DIGEST_TEXT + 1] = "";
     struct digest d;
     struct err e = {""};
+    if (m.rest.n > 0)
+        had = msg_get_span(&m, IMAGE_DIGEST_TEXT);
     if (msg_end(&m) != 0) {
         log_error("a question for an image cannot be understood");
         return;
     }
-    int found = name.n > 0 ? image_find(p->config->state_dir, name, &d, &e) : 1;
+    bool keeps = name.n > 0 && is_there(p, had, &d);
+    int found = name.n > 0 && !keeps ? image_find(p->config->state_dir, name, &d, &e) : 1;
     if (found == 1 && (name.n > 0 || packages_digest(&d)))
         image_digest_text(&d, text);
     struct dynbuf *b = warden && warden->chan ? chan_begin(warden->chan, M_BOX_IMAGE, f->id) : NULL;

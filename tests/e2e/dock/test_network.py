@@ -95,8 +95,8 @@ def it_outlives_what_forgets(lab):
 @test()
 def no_life_widens(lab):
     """Whatever begins with its files may reach no more than it might: forks of both APIs, snapshots, checkpoints, one that waited
-    for whoever asks for it; nor does it after pauses."""
-    dock, up = reachable(lab, more="pool: [{ size: 2 }]\n")
+    for whoever asks for it; nor does it after pauses, nor after it was idle (G24)."""
+    dock, up = reachable(lab, more="pool: [{ size: 2 }]\nidle: 1s\n")
     key = dock.key("builder", "acme")
     urls = " ".join(f"https://{name}:{up.port}/{name}" for name in NAMES[:3])
     line = f"for u in {urls}; do curl -s -m 60 -o /dev/null -w '%{{http_code}} ' $u; done"
@@ -108,6 +108,10 @@ def no_life_widens(lab):
     def operators(name):
         return execute(dock.gw, name, "sh", "-c", line).out.decode().split()
 
+    def is_idle(name):
+        lab.wait_for("that it is idle", lambda: [s["state"] for s in dock.gw.cli_json("sandbox", "started")["started"]
+                                                 if s["name"] == name] == ["idle"])
+
     box = key.create(network={"allowOut": ["api.test", "*.deep.test"]})
     assert says(box) == [OK, NO, OK]
     made, = key.ask("POST", f"/sandboxes/{box.id}/fork", {})[1]
@@ -116,8 +120,14 @@ def no_life_widens(lab):
     dock.gw.cli("sandbox", "fork", fork.id, "copy", "--lane", "web", rc=0)
     assert operators("copy") == [OK, NO, OK]
     dock.gw.cli("sandbox", "pause", "copy", rc=0)
-    dock.gw.cli("sandbox", "resume", "copy", rc=0)
-    assert operators("copy") == [OK, NO, OK]
+    is_idle("copy")
+    done = dock.gw.cli("sandbox", "resume", "copy", rc=0)
+    assert b"was idle" in done.err and operators("copy") == [OK, NO, OK], done.text()
+    assert key.ask("POST", f"/sandboxes/{box.id}/pause", {})[0] == 204
+    is_idle(box.id)
+    status, again = key.ask("POST", f"/v2/sandboxes/{box.id}/connect", {})
+    assert status in (200, 201), again
+    assert says(Box(key, box.id, lab.canary(again["envdAccessToken"]))) == [OK, NO, OK]
     status, kept = key.ask("POST", f"/sandboxes/{fork.id}/snapshots", {"name": "kept"})
     assert status == 201, kept
     assert says(key.create(templateID="kept")) == [OK, NO, OK]

@@ -50,6 +50,27 @@ def computesdk_starts_a_sandbox_and_runs_code(lab, dock):
     assert "ok computesdk" in dock.node(key.secret, "computesdk.mjs", "@computesdk/e2b")
 
 
+@test()
+def the_sdk_comes_back_to_one_that_is_idle(lab):
+    """G24"""
+    dock = Dock(lab, more="idle: 1s\n")
+    for package in ("e2b", "e2b-2-50"):
+        key = dock.key(package, "acme")
+        box = json.loads(dock.node(key.secret, "idle.mjs", package, "before"))
+        lab.wait_for("that it is idle", lambda: [s["state"] for s in dock.gw.cli_json("sandbox", "started")["started"]] == ["idle"])
+        nothing_is_left(dock.gw)
+        old = Box(key, box["id"], box["token"])
+        assert key.ask("GET", "/files?path=kept", None, old.headers())[0] == 502  # what opened it opens it no more
+        assert dock.key(package + "-other", "globex").ask("POST", f"/v2/sandboxes/{box['id']}/connect", {})[0] == 404
+        assert key.ask("GET", f"/sandboxes/{box['id']}/metrics") == (200, [])
+        assert key.ask("GET", "/sandboxes/none/metrics")[0] == 404
+        again = json.loads(dock.node(key.secret, "idle.mjs", package, "after", box["id"]))
+        assert again["id"] == box["id"] and again["token"] != box["token"]
+        assert key.ask("GET", "/files?path=kept", None, old.headers())[0] == 502
+        assert key.ask("GET", "/files?path=kept", None, Box(key, again["id"], again["token"]).headers())[:2] == (200, b"over a long pause")
+        assert Box(key, box["id"], "").kill() == 204
+
+
 def packages(lab):
     """A registry that only its user may read, with what the application needs, and a policy that has its password."""
     registry = lab.verdaccio()

@@ -154,6 +154,37 @@ def what_it_is_and_not_what_it_is_called_counts(lab, gw):
 
 
 @both
+def one_that_is_idle_has_its_image_again_or_the_next_one_of_its_name(lab, gw):
+    """G24"""
+    one, first = simple(place(lab, "one"), base(), tar(member("version", data=b"one\n")))
+    two, second = simple(place(lab, "two"), base(), tar(member("version", data=b"two\n")))
+
+    def row():
+        return next(s for s in gw.cli_json("sandbox", "started")["started"] if s["name"] == "box")
+
+    def idles():
+        gw.cli("sandbox", "pause", "box", rc=0)
+        lab.wait_for("that it is idle", lambda: row()["state"] == "idle")
+
+    gw.cli("image", "import", str(one), "app", rc=0)
+    start(gw, "box", "--image", "app", "--idle", "1s")
+    shell(gw, "box", "echo kept > file")
+    idles()
+    refused = gw.cli("image", "rm", "app", rc=1)
+    assert b"idle sandboxes use it" in refused.err and b"box" in refused.err, refused.text()
+    done = shell(gw, "box", "cat /version file")
+    assert done.out == b"one\nkept\n" and b"its image is another one" not in done.err and row()["digest"] == first, done.text()
+    idles()
+    gw.cli("image", "import", str(two), "app", rc=0)  # and of the first one nothing is left
+    assert kept(gw) == [second[7:]]
+    done = shell(gw, "box", "cat /version file")
+    assert done.out == b"two\nkept\n" and b"its image is another one" in done.err and row()["digest"] == second, done.text()
+    gw.recorded(1, about="sandbox-another-image", fits=lambda r: (r["what"]["was"], r["what"]["digest"]) == (first, second))
+    gw.cli("sandbox", "destroy", "box", rc=0)
+    gw.cli("image", "rm", "app", rc=0)
+
+
+@both
 def a_fork_has_the_image_of_its_source_and_a_checkpoint_that_of_its_start(lab, gw):
     one, first = simple(place(lab, "one"), base(), tar(member("version", data=b"one\n")))
     two, second = simple(place(lab, "two"), base(), tar(member("version", data=b"two\n")))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """kill -9 of the warden, of a sandbox's first process, of the parent and of the whole gateway at each step of what is done
-with a sandbox: start, claim of one that waits, exec, snapshot, restore, fork, destroy; by root's gateway and by an ordinary user's. Nothing is
+with a sandbox: start, claim of one that waits, exec, snapshot, restore, fork, destroy, and while one becomes idle and is restored; by root's gateway and by an ordinary user's. Nothing is
 left of it (process, mount, cgroup, file, user, row) and nothing is lost that was said to be done.
 
 Each operation is a row of steps. A step names where it stands still, since who is to act next was stopped, and holds it
@@ -218,6 +218,23 @@ def it_is_kept(s):
     s.until_sent("ledger", "desk")
 
 
+def files_are_put_aside(s):
+    s.lock(next((s.gw.state / "checkpoints").glob("*/lock")))
+    s.begin()
+    at_work(s)
+
+
+def files_come_back(s):
+    s.lock(next((s.gw.state / "checkpoints").glob("*/lock")))
+    s.go_on("warden")
+    at_work(s)
+
+
+def it_has_them(s):
+    it_is_filled(s)
+    s.then("ledger", "desk", "desk")
+
+
 def it_is_filled(s):
     s.stop("desk")
     s.unlock()
@@ -249,6 +266,17 @@ FORK = [*SNAPSHOT, ("the files of the fork are to be written", files_are_read), 
 DESTROY = [("the warden is to end it", first("warden", "desk")),
            ("the parent is to kill it", then("parent", "warden", "warden")),
            ("the ledger is to write its end down", then("ledger", "desk", "parent"))]
+# It is paused, and then put aside by itself.
+IDLES = [("its files are to be read", files_are_put_aside),
+         ("nothing of it has its name", nothing_has_its_name),
+         ("its files are kept and the ledger does not know", it_is_kept),
+         ("it is idle and stands still", then("warden", "desk", "ledger")),
+         ("the parent is to kill it", then("parent", "warden", "warden"))]
+WAKES = [("the warden is to end what is left of it", first("warden", "desk")),
+         ("the ledger is to raise its generation", then("ledger", "desk", "warden")),
+         ("the warden is to start it", then("warden", "desk", "ledger")),
+         ("its files are to be written", files_come_back),
+         ("it has its files and the ledger does not know", it_has_them)]
 
 
 # ---- what is done, and what has to be so then ----
@@ -268,8 +296,8 @@ class World:
         self.nothing_of_any_is_left()
         self.mounts, self.folder = mounts(gw), folder(gw)
 
-    def running(self):
-        return sorted(s["name"] for s in self.gw.cli_json("sandbox", "started")["started"])
+    def running(self, idle=False):
+        return sorted(s["name"] for s in self.gw.cli_json("sandbox", "started")["started"] if (s["state"] == "idle") == idle)
 
     def stored(self, query):
         store = sqlite3.connect(f"file:{self.gw.state}/store/ledger.db?mode=ro", uri=True, timeout=PATIENCE)
@@ -285,6 +313,9 @@ class World:
         self.lab.wait_for("an end in the ledger", lambda: not self.stored("SELECT id FROM run WHERE state = 'running'") and
                           not self.stored("SELECT name FROM sandbox WHERE kind = 'started'"))
         self.lab.wait_for("nothing half made", lambda: not kept_half(gw))
+        assert not self.running(idle=True) and not self.stored("SELECT name FROM idle")
+        self.lab.wait_for("nothing kept that nobody asked for", lambda: len(kept(gw)) == len(
+            [p for p in (gw.state / "checkpoints").rglob("ck-*") if not p.suffix]))
 
     def kill(self, who, s):
         """False: there is none of these yet, or no more."""
@@ -341,9 +372,52 @@ def only_built_is_kept(w, done):
     w.lab.wait_for("that nothing of a fork is kept", lambda: [c.get("name") for c in kept(w.gw)] == ["built"])
 
 
-def operation(name, steps, words, prepares=None, holds=None, status=0):
+def box_may_idle(w):
+    start(w.gw, "box", "--idle", "1s")
+    shell(w.gw, "box", "seq 500 > numbers")
+
+
+def box_is_idle(w):
+    box_may_idle(w)
+    w.gw.cli("sandbox", "pause", "box", rc=0)
+    w.lab.wait_for("that it is idle and has ended",
+                   lambda: w.running(idle=True) == ["box"] and not others(w.gw) and not cgroups(w.gw))
+    w.restored = times_restored(w)
+
+
+def idle_ends(w):
+    w.gw.cli("sandbox", "destroy", "box", rc=0)
+    assert w.running(idle=True) == []
+
+
+def it_is_idle_or_ended(w, done):
+    """From when the ledger knows that it is idle, it is, whoever was killed; before, it ends as any that is paused."""
+    late = [step for step, _ in IDLES[3:]] + [DONE]
+    w.lab.wait_for("that it is one of both", lambda: not w.stored("SELECT 1 FROM sandbox WHERE name = 'box' AND kind = 'started'"))
+    if w.running(idle=True) or w.step in late:
+        assert shell(w.gw, "box", "wc -l < numbers").out == b"500\n"
+        idle_ends(w)
+
+
+def times_restored(w):
+    return w.stored("SELECT restored FROM sandbox WHERE name = 'box'")
+
+
+def it_is_idle_still(w, done):
+    """Until it has its files again, and that is written down: from then on it ends with them, as any other that runs. Who is
+    killed may let the others come so far."""
+    restored = times_restored(w) != w.restored
+    assert restored or not done, w.step
+    if not restored and not w.running():
+        assert w.running(idle=True) == ["box"], w.step
+    if w.running(idle=True):
+        assert shell(w.gw, "box", "wc -l < numbers").out == b"500\n"
+        idle_ends(w)
+
+
+def operation(name, steps, words, prepares=None, holds=None, status=0, then_so=None):
     """At each step, each of those that are killed. status: of the client, when all of it is done; holds: what has to be so
-    then, and if it was not."""
+    then, and if it was not; then_so: what is waited for when it has said so."""
     def run(lab, gw):
         w = World(lab, gw)
         hit, killed = set(), set()
@@ -352,6 +426,7 @@ def operation(name, steps, words, prepares=None, holds=None, status=0):
                 if prepares:
                     prepares(w)
                 s = Still(gw, *words)
+                w.step = step
                 try:
                     for one_step, lead in steps[:n + 1]:
                         lead(s)
@@ -359,6 +434,8 @@ def operation(name, steps, words, prepares=None, holds=None, status=0):
                     if step == DONE:
                         s.over()
                         assert s.client.wait() == status, s.client.seen
+                        if then_so:
+                            lab.wait_for("what is so then", lambda: then_so(w))
                         hit.add(DONE)
                     if w.kill(who, s):
                         killed.add((step, who))
@@ -399,6 +476,9 @@ operation("runs_a_command", EXEC, ("sandbox", "exec", "box", "--", "sh", "-c", "
 operation("is_kept", SNAPSHOT, ("sandbox", "snapshot", "box", "more"), box_runs, more_is_whole)
 operation("is_restored", RESTORE, ("sandbox", "restore", "built", "box"))
 operation("is_forked", FORK, ("sandbox", "fork", "box", "twin"), box_runs, only_built_is_kept)
+operation("becomes_idle", IDLES, ("sandbox", "pause", "box"), box_may_idle, it_is_idle_or_ended,
+          then_so=lambda w: w.running(idle=True) == ["box"])
+operation("is_needed_again", WAKES, ("sandbox", "exec", "box", "--", "cat", "numbers"), box_is_idle, it_is_idle_still)
 operation("is_destroyed", DESTROY, ("sandbox", "destroy", "box"), box_runs)
 
 if __name__ == "__main__":

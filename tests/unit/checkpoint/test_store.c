@@ -245,6 +245,15 @@ static void a_damaged_one_is_the_operators_alone(void **state)
     IN("test ! -e store/*/%s", id);
 }
 
+static void what_an_idle_one_is_kept_in_is_nobodys_by_its_id(void **state)
+{
+    assert_int_equal(save(".idle"), 0);
+    const struct order forget = {.what = ORDER_FORGET, .tenant = SPAN("default"), .which = span_str(id)};
+    refused(store_look(&store, &forget, &said, &err), "no such checkpoint");
+    refused(gone(id), "no such checkpoint");
+    assert_int_equal(store_remove(&store, &forget, &said, &err), 0);
+}
+
 /* Whoever was killed on the way: what nobody asked for is no more, what somebody did is there. */
 static void what_nobody_asked_for_is_swept(void **state)
 {
@@ -574,6 +583,7 @@ int main(void)
         TEST(what_was_kept_comes_back),
         TEST(of_another_tenant_there_is_none),
         TEST(a_damaged_one_is_the_operators_alone),
+        TEST(what_an_idle_one_is_kept_in_is_nobodys_by_its_id),
         TEST(what_nobody_asked_for_is_swept),
         TEST(nobody_learns_what_another_has),
         TEST(a_flipped_bit_is_refused),

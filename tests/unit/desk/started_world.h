@@ -21,6 +21,7 @@ enum { WAIT_TOO = DESK_DOCK_ASKS };
 extern struct dynbuf sent, noted; /* the last message, but for notes; the last note */
 extern unsigned sent_type, noted_n;
 extern uint64_t sent_id;
+extern struct dynbuf all_noted; /* all notes of this request */
 extern struct dynbuf
     all_sent; /* all messages of this request but notes: of each its type, as a byte, and its payload */
 extern struct desk desk;

@@ -112,7 +112,7 @@ static int group_setup(void **state)
                                         "askers/schema_9.sql",  "people/schema_10.sql", "gates/schema_12.sql",
                                         "askers/schema_13.sql", "tell/schema_14.sql",   "egress/schema_15.sql",
                                         "people/schema_16.sql", "people/schema_17.sql", "people/schema_18.sql",
-                                        "egress/schema_19.sql"};
+                                        "egress/schema_19.sql", "idle/schema_20.sql"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         schema(db, files[i]);
     ticket(db, TICKET, "pending", 0, 0, "");
@@ -159,7 +159,6 @@ static unsigned ask(enum desk_place place, const char *line, const char *fields,
 {
     struct http_err e;
     size_t seen = 0, used;
-
     end();
     x = (struct exchange){.desk = &desk, .place = place, .file = -1, .now_ms = 10000, .wall_ms = 1000};
     (void)snprintf(x.operator, sizeof(x.operator), "uid 0");

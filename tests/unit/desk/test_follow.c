@@ -59,6 +59,7 @@ static void __attribute__((noreturn)) be_desk(int fd, int listener)
     d.loop = loop_new();
     d.owner_uid = geteuid();
     d.store = desk_store_new("/nowhere/l.db"); /* who asks is a user of the machine, whom nothing is known of */
+    d.idle_none = true;                        /* nor is any sandbox idle: else each request would be about one */
     d.warden = chan_new(d.loop, fd, &ops, &d);
     d.server = server_new(&d);
     if (server_listen(d.server, PLACE_CONTROL, listener) != 0)

@@ -232,6 +232,7 @@ static void put_row(struct dynbuf *list, const char *name)
     msg_put_u8(list, 1);
     msg_put_u16(list, 0);
     msg_put_u8(list, PAUSE_NONE);
+    msg_put_span(list, SPAN_NONE);
 }
 
 static void a_list_has_the_tenants_own_and_what_its_start_left(void **state)

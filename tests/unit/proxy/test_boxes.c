@@ -280,6 +280,38 @@ static void one_that_waits_is_written_down_when_it_is_somebody_s(void **state)
     dynbuf_free(&said);
 }
 
+/* Its process may end before its warden does and hear of that: who is left writes it down, once. */
+static void what_a_warden_did_not_order_is_written_down(void **state)
+{
+    static struct config config = {.state_dir = "/state"};
+    dynbuf_init(&said, 4096);
+    for (int ordered = 0; ordered < 2; ordered++) {
+        parent = (struct parent){.config = &config, .boot = "boot"};
+        started = 0;
+        nsaid = nkilled = 0;
+        noted[0] = '\0';
+        ask_for(1);
+        assert_true(parent_box_died(&parent, FIRST_PID));
+        assert_true(nsaid == 2 && said_type[1] == M_BOX_GONE && said_id[1] == 1);
+        ask_for(2);
+        assert_true(parent_box_died(&parent, FIRST_PID + 1)); /* and the first one is not told again */
+        assert_true(nsaid == 4 && said_id[3] == 2);
+        parent_box_end(&parent, &(struct frame){.type = M_BOX_END, .id = 2});
+        assert_int_equal(parent.boxes[1].id, 0);
+        assert_int_equal(parent.boxes[0].id, 1);
+        if (ordered)
+            parent_box_end(&parent, &(struct frame){.type = M_BOX_END, .id = 1});
+        parent_boxes_end(&parent, "the warden ended");
+        assert_string_equal(noted,
+                            ordered ? "" : "{\"sandbox\":\"box\",\"generation\":100,\"why\":\"the warden ended\"}");
+        assert_int_equal(parent.boxes[0].id, 0);
+        noted[0] = '\0';
+        parent_boxes_end(&parent, "the gateway ended");
+        assert_string_equal(noted, "");
+    }
+    dynbuf_free(&said);
+}
+
 /* Without a cgroup processes are counted for their user: who is root everywhere is not counted at all. */
 static void what_nothing_holds_does_not_start(void **state)
 {
@@ -454,6 +486,9 @@ static void a_device_is_one_sandbox_s_until_nothing_of_it_is_left(void **state)
     assert_int_equal(asked_with(1, &two), M_BOX_NONE); /* the other one of that tenant runs */
     assert_int_equal(asked_with(1, &one), M_BOX_STARTED);
     assert_string_equal(devices_said, "/dev/null\n/dev/random\n");
+    assert_true(
+        parent_box_died(&parent, FIRST_PID + started - 1)); /* and whoever is to write that down has not yet */
+    assert_int_equal(asked_with(8, &one), M_BOX_STARTED);
     one.tenant = SPAN("gamma");
     assert_int_equal(asked_with(9, &one), M_BOX_NONE);
     snprintf(config.pool[0].node[0], CONFIG_NODE, "/proc/self/status");
@@ -515,6 +550,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_warden_is_told_of_its_own_sandboxes_alone),
         cmocka_unit_test(one_that_waits_is_written_down_when_it_is_somebody_s),
+        cmocka_unit_test(what_a_warden_did_not_order_is_written_down),
         cmocka_unit_test(what_nothing_holds_does_not_start),
         cmocka_unit_test(an_image_is_held_as_long_as_its_sandbox_is_there),
         cmocka_unit_test(a_lane_is_its_sandbox_s_own_and_ends_with_it),

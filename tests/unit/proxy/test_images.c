@@ -13,7 +13,8 @@
 #include "proxy/images/images.h"
 #include "proxy/parent/parent.h"
 
-#define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define HEX   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static struct child warden;
 static struct dynbuf said;
@@ -81,12 +82,14 @@ static int finish(void **state)
 }
 
 /* What is said of this name. */
-static bool asked(const char *name, char digest[IMAGE_DIGEST_TEXT + 1], bool *why)
+static bool asked_who_had(const char *name, const char *had, char digest[IMAGE_DIGEST_TEXT + 1], bool *why)
 {
     struct dynbuf b;
     dynbuf_init(&b, 256);
     dynbuf_reset(&said);
     msg_put_span(&b, span_str(name));
+    if (*had)
+        msg_put_span(&b, span_str(had));
     parent_image_find(&parent, &(struct frame){.type = M_BOX_IMAGE, .id = 9, .payload = dynbuf_span(&b)});
     dynbuf_free(&b);
     struct msg_in m = msg_in(dynbuf_span(&said));
@@ -96,6 +99,11 @@ static bool asked(const char *name, char digest[IMAGE_DIGEST_TEXT + 1], bool *wh
     *why = msg_get_span(&m, 512).n > 0;
     assert_int_equal(msg_end(&m), 0);
     return there;
+}
+
+static bool asked(const char *name, char digest[IMAGE_DIGEST_TEXT + 1], bool *why)
+{
+    return asked_who_had(name, "", digest, why);
 }
 
 static void the_machines_own_files_are_its_packages(void **state)
@@ -153,12 +161,28 @@ static void one_is_held_by_its_digest_alone(void **state)
     assert_non_null(parent_image_hold(&parent, SPAN("sha256:" HEX), &held, path, 20));
 }
 
+static void who_had_one_keeps_it_while_it_is_there(void **state)
+{
+    char digest[IMAGE_DIGEST_TEXT + 1];
+    bool why;
+    in("mkdir -p images/names images/" HEX "/root && echo sha256:" OTHER " > images/names/app");
+    assert_true(asked_who_had("app", "sha256:" HEX, digest, &why) && !why);
+    assert_string_equal(digest, "sha256:" HEX);
+    assert_true(asked_who_had("gone", "sha256:" HEX, digest, &why) && !why);
+    assert_string_equal(digest, "sha256:" HEX);
+    in("rm -r images/" HEX);
+    assert_true(asked_who_had("app", "sha256:" HEX, digest, &why) && !why);
+    assert_string_equal(digest, "sha256:" OTHER);
+    assert_false(asked_who_had("gone", "sha256:" HEX, digest, &why) || why);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_machines_own_files_are_its_packages),
         cmocka_unit_test(a_name_is_its_digest),
         cmocka_unit_test(one_is_held_by_its_digest_alone),
+        cmocka_unit_test(who_had_one_keeps_it_while_it_is_there),
     };
     return cmocka_run_group_tests(tests, begin, finish);
 }

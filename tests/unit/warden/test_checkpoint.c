@@ -3,6 +3,7 @@
 #include "tests/unit/warden/warden_world.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -83,11 +84,11 @@ static void desk_hears(uint64_t desk, enum store_end how, const char *why)
     assert_true(how != STORE_DONE || span_eq(rest, SPAN("told")));
 }
 
-static void pause_it(uint64_t id)
+static void pause_for(uint64_t id, bool moment)
 {
     struct dynbuf b = fresh();
     msg_put_span(&b, SPAN("box"));
-    msg_put_u8(&b, 1);
+    msg_put_u8(&b, moment);
     say(DESK, M_SB_PAUSE, 20, &b);
     assert_int_equal(heard(PARENT, M_BOX_PAUSE), id);
     b = fresh();
@@ -96,6 +97,43 @@ static void pause_it(uint64_t id)
     say(PARENT, M_BOX_PAUSED, id, &b);
     assert_int_equal(heard(DESK, M_SB_PAUSED), 20);
     (void)heard(LEDGER, M_RUN_LIFE);
+}
+
+static void pause_it(uint64_t id)
+{
+    pause_for(id, true);
+}
+
+/* How many are due to be put aside, and in how many ms it is asked again. */
+static void idle_is(unsigned n, uint64_t next)
+{
+    say(DESK, M_SB_IDLE, 40, NULL);
+    assert_int_equal(heard(DESK, M_SB_IDLE), 40);
+    struct msg_in m = msg_in(got.payload);
+    assert_int_equal(msg_get_u64(&m), next);
+    assert_int_equal(msg_get_u16(&m), n);
+}
+
+/* While its files are read for somebody it is not due, and nobody says when that is over: it is looked at again. */
+static void one_that_is_due_is_so_after_a_snapshot(void **state)
+{
+    int fd;
+    idle_ms = 1;
+    uint64_t id = runs("box", 60000, &fd);
+    idle_ms = 0;
+    pause_for(id, false);
+    assert_int_equal(poll(NULL, 0, 2), 0);
+    idle_is(1, 0);
+    ask_snapshot(3, "box");
+    uint64_t task = asked(STORE_READS, id, ORDER_SAVE);
+    idle_is(0, 1000);
+    keeper_says(task, STORE_DONE, "");
+    desk_hears(3, STORE_DONE, "");
+    idle_is(1, 0);
+    destroy("box");
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
+    idle_is(0, 0);
+    close(fd);
 }
 
 static void only_what_stands_still_is_kept(void **state)
@@ -135,8 +173,8 @@ static void only_what_stands_still_is_kept(void **state)
     ask_snapshot(8, "box");
     task = asked(STORE_READS, id, ORDER_SAVE);
     destroy("box"); /* and with it what is done for it */
-    assert_int_equal(heard(PARENT, M_BOX_END), id);
     assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
     desk_hears(8, STORE_FAILED, "destroyed");
     close(keeper);
     close(fd);
@@ -220,8 +258,8 @@ static void its_end_is_the_end_of_its_filling(void **state)
     int fd;
     uint64_t id = start_from(1, &fd), task = asked(STORE_WRITES, id, ORDER_LOAD);
     close(fd); /* its first process */
-    assert_int_equal(heard(PARENT, M_BOX_END), id);
     assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
     started(1, false, "could not be set up");
     close(keeper);
 }
@@ -247,8 +285,9 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin_known, finish)
     const struct CMUnitTest tests[] = {
-        TEST(only_what_stands_still_is_kept),       TEST(one_that_is_filled_is_nobodys_before),
-        TEST(one_that_cannot_be_filled_ends),       TEST(its_end_is_the_end_of_its_filling),
+        TEST(only_what_stands_still_is_kept),         TEST(one_that_is_filled_is_nobodys_before),
+        TEST(one_that_is_due_is_so_after_a_snapshot), TEST(one_that_is_filled_is_nobodys_before),
+        TEST(one_that_cannot_be_filled_ends),         TEST(its_end_is_the_end_of_its_filling),
         cmocka_unit_test(a_head_of_before_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void list_ends_with(unsigned way)
     say(DESK, M_SB_LIST, 30, NULL);
     assert_int_equal(heard(DESK, M_SB_LISTED), 30);
     assert_true(got.payload.n > 2 && got.payload.p[1] == 1); /* one */
-    assert_int_equal(got.payload.p[got.payload.n - 1], way);
+    assert_int_equal(got.payload.p[got.payload.n - 5], way); /* behind it: why it is not idle, nothing */
 }
 
 static void nothing_is_begun_in_one_that_stands_still(void **state)
@@ -129,6 +129,107 @@ static void nothing_is_begun_in_one_that_stands_still(void **state)
     (void)heard(LEDGER, M_SANDBOX_ENDED); /* as what it is now */
     assert_true(span_eq(got.payload, SPAN("\0\0\0\3box\0\0\0\0\0\0\0\10")));
     close(fd);
+}
+
+/* How many are; *next: when not yet. */
+static unsigned due(uint64_t *next)
+{
+    say(DESK, M_SB_IDLE, 40, NULL);
+    assert_int_equal(heard(DESK, M_SB_IDLE), 40);
+    struct msg_in m = msg_in(got.payload);
+    *next = msg_get_u64(&m);
+    return msg_get_u16(&m);
+}
+
+static void idle_end(uint64_t generation)
+{
+    struct dynbuf b = fresh();
+    msg_put_span(&b, SPAN("box"));
+    msg_put_u64(&b, generation);
+    say(DESK, M_SB_IDLE_END, 41, &b);
+}
+
+/* From when it stands still for good; what fails is due again later, and who comes back is not kept waiting. */
+static void one_that_stands_still_for_long_is_due(void **state)
+{
+    int fd;
+    uint64_t next;
+    idle_ms = 30;
+    uint64_t id = runs("box", 60000, &fd);
+    idle_ms = 0;
+    assert_int_equal(due(&next), 0);
+    assert_int_equal(next, 0);
+    ask_pause(20, "box");
+    parent_asked(id, true);
+    assert_int_equal(due(&next), 0); /* whoever asked for that may be gone by when it stands still */
+    assert_int_equal(next, 1000);
+    parent_says(id, PAUSE_CGROUP_1, "");
+    desk_hears(20, SB_PAUSE_DONE, PAUSE_CGROUP_1, 7, "");
+    noted("sandbox-paused");
+    while (due(&next) == 0) /* which is asked again then */
+        assert_true(next > 0 && next <= 30 && poll(NULL, 0, (int)next) == 0);
+    struct dynbuf b = fresh();
+    msg_put_span(&b, SPAN("box"));
+    msg_put_u64(&b, 7);
+    msg_put_span(&b, SPAN("no room"));
+    say(DESK, M_SB_IDLE_NOT, 42, &b);
+    say(DESK, M_SB_LIST, 30, NULL);
+    assert_int_equal(heard(DESK, M_SB_LISTED), 30);
+    assert_true(span_find(got.payload, SPAN("no room")) < got.payload.n);
+    idle_end(6); /* it is another one by now */
+    assert_int_equal(heard(DESK, M_SB_DESTROYED), 41);
+    assert_int_equal(got.payload.p[0], 0);
+    idle_end(7);
+    assert_int_equal(heard(PARENT, M_BOX_END), id);
+    end_heard("box");
+    say(PARENT, M_BOX_GONE, id, NULL);
+    assert_int_equal(heard(DESK, M_SB_DESTROYED), 41);
+    assert_int_equal(got.payload.p[0], 1);
+    close(fd);
+}
+
+/* More than are told at once: others each time, so that those of one tenant do not hide the others'. */
+static void those_that_are_due_come_by_turns(void **state)
+{
+    enum { BOXES = 33 };
+    char name[BOXES][16];
+    int fd[BOXES], told_n[BOXES] = {0};
+    uint64_t next;
+    idle_ms = 1;
+    for (int i = 0; i < BOXES; i++) {
+        (void)snprintf(name[i], sizeof(name[i]), "box%d", i);
+        uint64_t id = runs(name[i], 60000, &fd[i]);
+        ask_pause(20, name[i]);
+        parent_asked(id, true);
+        parent_says(id, PAUSE_CGROUP_1, "");
+        desk_hears(20, SB_PAUSE_DONE, PAUSE_CGROUP_1, 7, "");
+        noted("sandbox-paused");
+    }
+    idle_ms = 0;
+    assert_int_equal(poll(NULL, 0, 2), 0);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(due(&next), BOXES - 1);
+        struct msg_in m = msg_in(span_from(got.payload, 10));
+        for (int i = 0; i < BOXES - 1; i++) {
+            struct wire_box x;
+            assert_int_equal(wire_get_box(&m, &x, false), 0);
+            for (int k = 0; k < BOXES; k++)
+                told_n[k] += span_eq(x.name, span_str(name[k]));
+            for (int k = 0; k < 4; k++)
+                (void)msg_get_u64(&m);
+            (void)msg_get_u8(&m);
+            (void)msg_get_u16(&m);
+            (void)msg_get_u8(&m);
+            (void)msg_get_span(&m, 64);
+            (void)msg_get_u64(&m);
+            (void)msg_get_u8(&m);
+        }
+        assert_int_equal(msg_end(&m), 0);
+    }
+    for (int i = 0; i < BOXES; i++) {
+        assert_true(told_n[i] > 0);
+        close(fd[i]);
+    }
 }
 
 static void still_for_a_moment(struct span names)
@@ -296,6 +397,8 @@ static void its_time_ends_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_that_stands_still_for_long_is_due, begin_known, finish),
+        cmocka_unit_test_setup_teardown(those_that_are_due_come_by_turns, begin_known, finish),
         cmocka_unit_test_setup_teardown(nothing_is_begun_in_one_that_stands_still, begin_known, finish),
         cmocka_unit_test_setup_teardown(those_that_stand_still_for_a_moment_are_told, begin_known, finish),
         cmocka_unit_test_setup_teardown(it_goes_on_as_a_newer_generation_or_not, begin_known, finish),

@@ -441,10 +441,49 @@ static void what_they_use_is_counted_by_the_parent(void **state)
     (void)msg_get_u8(&m);
     (void)msg_get_u16(&m);
     assert_int_equal(msg_get_u8(&m), PAUSE_NONE);
+    assert_int_equal(msg_get_span(&m, 64).n, 0);
     assert_true(span_eq(msg_get_span(&m, 64), SPAN("what it uses")));
     assert_int_equal(msg_end(&m), 0);
     close(fd);
     close(other);
+}
+
+/* More of them than one frame takes: in parts, of which the last one has the type. */
+static void a_list_that_is_long_comes_in_parts(void **state)
+{
+    enum { BOXES = 40 };
+    struct dynbuf all;
+    struct started {
+        char name[64];
+        int fd;
+    } box[BOXES];
+    dynbuf_init(&all, 1 << 20);
+    for (unsigned i = 0; i < BOXES; i++) {
+        (void)snprintf(box[i].name, sizeof(box[i].name), "box-%059u", i);
+        (void)runs(box[i].name, 60000, &box[i].fd);
+    }
+    say(DESK, M_SB_LIST, 90, NULL);
+    assert_int_equal(heard(DESK, M_SB_PART), 90);
+    assert_int_equal(got.payload.n, 8192);
+    (void)dynbuf_add(&all, got.payload);
+    assert_int_equal(heard(DESK, M_SB_LISTED), 90);
+    (void)dynbuf_add(&all, got.payload);
+    struct msg_in m = msg_in(dynbuf_span(&all));
+    assert_int_equal(msg_get_u16(&m), BOXES);
+    for (unsigned i = BOXES; i > 0; i--) {
+        struct wire_box x;
+        assert_int_equal(wire_get_box(&m, &x, false), 0); /* the last one first */
+        assert_true(span_eq(x.name, span_str(box[i - 1].name)));
+        for (int k = 0; k < 4; k++)
+            (void)msg_get_u64(&m);
+        (void)msg_get_u8(&m);
+        (void)msg_get_u16(&m);
+        (void)msg_get_u8(&m);
+        assert_int_equal(msg_get_span(&m, 64).n, 0);
+        close(box[i - 1].fd);
+    }
+    assert_int_equal(msg_end(&m), 0);
+    dynbuf_free(&all);
 }
 
 /* Who becomes it is told, the parent that opens it, and whoever lists it; of another one there is none. */
@@ -491,6 +530,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_files_no_more_comes_than_was_asked_for, begin_known, finish),
         cmocka_unit_test_setup_teardown(what_they_use_is_counted_by_the_parent, begin_known, finish),
         cmocka_unit_test_setup_teardown(a_lane_is_told_to_who_makes_it, begin_known, finish),
+        cmocka_unit_test_setup_teardown(a_list_that_is_long_comes_in_parts, begin_known, finish),
         cmocka_unit_test_setup_teardown(a_ledger_hears_first_which_there_are, begin, finish),
     };
     signal(SIGPIPE, SIG_IGN);

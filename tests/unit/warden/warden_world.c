@@ -14,6 +14,7 @@
 
 int side[ENDS] = {-1, -1, -1};
 bool bound;
+uint64_t idle_ms;
 static pid_t warden;
 
 /* --- the warden ----------------------------------------------------------------- */
@@ -215,6 +216,7 @@ uint64_t ask_for(const char *name, uint64_t desk, uint64_t timeout_ms, int *fd)
                                         .pids = 100,
                                         .disk = 64 << 20,
                                         .files = 256,
+                                        .idle_ms = idle_ms,
                                         .image = SPAN("debian"),
                                         .digest = SPAN(A_DIGEST),
                                         .lane = strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE,

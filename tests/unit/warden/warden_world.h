@@ -11,6 +11,7 @@
 
 enum { PARENT, DESK, LEDGER, ENDS };
 extern int side[ENDS];
+extern uint64_t idle_ms; /* of what is asked for */
 extern bool bound;       /* what is asked for is to end with the desk */
 extern struct frame got; /* what was heard last; its payload borrows from got_bytes */
 extern struct dynbuf got_bytes;

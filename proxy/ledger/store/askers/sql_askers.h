@@ -20,7 +20,7 @@
     X(LATER_ALL_AGAIN, "UPDATE later SET told=0,next_ms=0 WHERE next_ms>0") \
     X(LATER_DUE, "SELECT l.ticket FROM later l JOIN ticket t ON t.id=l.ticket WHERE t.state='approved'" \
         " AND l.next_ms<=?1 AND EXISTS (SELECT 1 FROM sandbox b WHERE b.name=t.sandbox AND b.session=t.session" \
-        " AND b.tenant=t.tenant AND b.kind<>'ended' AND b.frozen IS NULL)" \
+        " AND b.tenant=t.tenant AND b.kind NOT IN ('ended','idle') AND b.frozen IS NULL)" \
         " AND (SELECT count(*) FROM ticket o WHERE o.state='executing' AND o.xid<0)<?2" \
         " AND (SELECT count(*) FROM ticket o WHERE o.state='executing' AND o.xid<0 AND o.session=t.session" \
         " AND o.sandbox=t.sandbox)<?3 ORDER BY l.next_ms,t.decided_ms LIMIT 1") \

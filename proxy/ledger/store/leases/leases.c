@@ -81,7 +81,7 @@ static int whose(struct store *s, struct wire_lease *l)
         return -1;
     db_text(q, 1, l->sandbox);
     enum db_result got = db_step(&s->db, q);
-    if (got == DB_ROW && span_eq(db_col(q, 4), SPAN("ended")))
+    if (got == DB_ROW && (span_eq(db_col(q, 4), SPAN("ended")) || span_eq(db_col(q, 4), SPAN("idle"))))
         got = DB_DONE;
     if (got == DB_ROW) {
         l->session = store_copy(s, db_col(q, 1));

@@ -346,6 +346,13 @@ int runs_over(struct store *s, const struct wire_sandbox *b, uint64_t generation
     return unknown_but(s, b->name, NULL, 0, lost ? RUNS_UNHEARD : "its sandbox ended, and its own end was not told");
 }
 
+int runs_put_aside(struct store *s, const struct wire_sandbox *b, uint64_t generation)
+{
+    return life_settled(s, b->name, generation, SPAN("start"), SPAN("ended")) == 0
+               ? add_life(s, SPAN("end"), b->name, b->tenant, generation, false)
+               : -1;
+}
+
 int store_run_life(struct store *s, struct span kind, struct span sandbox, uint64_t generation, struct span json)
 {
     static const struct {

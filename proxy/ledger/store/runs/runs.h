@@ -53,6 +53,8 @@ int runs_put_egress(struct store *s, struct jsonw *w, struct span id) MUSTCHECK;
  * told when, or how. */
 int runs_generation(struct store *s, const struct wire_sandbox *b) MUSTCHECK;
 int runs_over(struct store *s, const struct wire_sandbox *b, uint64_t generation, bool lost) MUSTCHECK;
+/* The same as over, of one whose commands the warden has yet to end. */
+int runs_put_aside(struct store *s, const struct wire_sandbox *b, uint64_t generation) MUSTCHECK;
 /* Forget the old. */
 int runs_sweep(struct store *s) MUSTCHECK;
 int blobs_sweep(struct store *s) MUSTCHECK;

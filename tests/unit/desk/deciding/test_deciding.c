@@ -116,7 +116,7 @@ static int group_setup(void **state)
                                         "askers/schema_9.sql",  "people/schema_10.sql", "gates/schema_12.sql",
                                         "askers/schema_13.sql", "tell/schema_14.sql",   "egress/schema_15.sql",
                                         "people/schema_16.sql", "people/schema_17.sql", "people/schema_18.sql",
-                                        "egress/schema_19.sql"};
+                                        "egress/schema_19.sql", "idle/schema_20.sql"};
     static const struct row rows[] = {
         {REPO, "pending", "delete", "github:acme/app", NULL, NULL, NULL, 0, 5},
         {CODED, "pending", "write", NULL, NULL, NULL, "[[\"content-encoding\",\"gzip\"]]", 5, 6},

@@ -115,7 +115,7 @@ static int group_setup(void **state)
                                         "schema_4.sql",         "askers/schema_9.sql",  "people/schema_10.sql",
                                         "gates/schema_12.sql",  "askers/schema_13.sql", "tell/schema_14.sql",
                                         "egress/schema_15.sql", "people/schema_16.sql", "people/schema_17.sql",
-                                        "people/schema_18.sql", "egress/schema_19.sql"};
+                                        "people/schema_18.sql", "egress/schema_19.sql", "idle/schema_20.sql"};
     static const char yaml[] = "version: 1\nname: shown\nscopes:\n  ours: { labels: { team: a } }\n"
                                "credentials:\n  pay:\n    source: { store: pay }\n"
                                "    inject: { header: Authorization, format: \"Bearer {}\" }\n"
