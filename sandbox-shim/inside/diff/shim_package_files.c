@@ -264,7 +264,9 @@ void package_drop(struct unpacked *u)
         free(u->entry[i].name);
     free(u->entry);
     free(u->manifest);
-    *u = (struct unpacked){.n = 0};
+    u->entry = NULL;
+    u->manifest = NULL;
+    u->n = u->nmanifest = 0;
 }
 
 /* --- what is different ---------------------------------------------------------------------------------- */
