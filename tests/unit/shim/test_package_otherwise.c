@@ -156,78 +156,78 @@ static void nothing_but_gzip_is_unpacked(void **state)
     package_drop(&u);
 }
 
+static const struct {
+    const char *file, *request, *fact; /* NULL: none */
+    bool good;
+} otherwise[] = {
+    {"{\"name\":\"p\"}", "{\"name\":\"p\"}", NULL, true},
+    {"{\"name\":\"p\"}", "{\"name\":\"q\"}", "\"name\":\"name\"", true},
+    {"{}", "{\"version\":\"1\"}", "\"name\":\"version\"", true},
+    {"{}", "{\"dependencies\":{\"evil\":\"1\"}}", "dependencies: evil", true},
+    {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"\\u0031\"}}", NULL, true},
+    {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"2\"}}", "dependencies: a", true},
+    {"{\"dependencies\":{\"a\":\"1\"}}", "{}", "dependencies: a", true},
+    {"{\"optionalDependencies\":{\"a\":\"1\"}}",
+     "{\"dependencies\":{\"a\":\"1\"},\"optionalDependencies\":{\"a\":\"1\"}}", NULL, true},
+    {"{}", "{\"optionalDependencies\":{\"a\":\"1\"}}", "optionalDependencies: a", true},
+    {"{}", "{\"peerDependencies\":{\"a\":\"1\"}}", "peerDependencies: a", true},
+    {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"c.js\"}}", NULL, true},
+    {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"d.js\"}}", "bin: p", true},
+    {"{}", "{\"scripts\":{\"install\":\"evil\"}}", "scripts: install", true},
+    {"{}", "{\"scripts\":{\"install\":\"node-gyp rebuild\"},\"gypfile\":true}", NULL, true},
+    {"{\"gypfile\":false}", "{\"gypfile\":false,\"scripts\":{\"install\":\"node-gyp rebuild\"}}", "scripts: install",
+     true},
+    {"{\"scripts\":{\"preinstall\":\"x\"}}", "{\"scripts\":{\"preinstall\":\"x\",\"install\":\"node-gyp rebuild\"}}",
+     "scripts: install", true},
+    {"{}", "{\"scripts\":{\"start\":\"node server.js\"}}", "scripts: start", true},
+    {"{\"scripts\":{\"t\":\"./node_modules/.bin/mocha\"}}", "{\"scripts\":{\"t\":\"mocha\"}}", NULL, true},
+    {"{\"scripts\":{\"t\":\"mocha\"}}", "{\"scripts\":{\"t\":\"./node_modules/.bin/mocha\"}}", "scripts: t", true},
+    {"{\"scripts\":{\"install\":5,\"a\":\"b\"}}", "{\"scripts\":{\"a\":\"b\"}}", NULL, true},
+    {"{}", "{\"scripts\":{\"install\":5}}", "scripts: install", true},
+    {"{\"version\":\"1.0.1+b.5\"}", "{\"version\":\"1.0.1\"}", NULL, true},
+    {"{\"version\":\"1.0.1\"}", "{\"version\":\"1.0.1+b.5\"}", "version", true},
+    {"{\"dependencies\":{\"a\":\"u/r\"}}", "{\"dependencies\":{\"a\":\"github:u/r\"}}", NULL, true},
+    {"{\"dependencies\":{\"a\":\"github:u/r\"}}", "{\"dependencies\":{\"a\":\"u/r\"}}", "dependencies: a", true},
+    {"{\"bin\":{\"@acme/fa\":\"./b/../x\"}}", "{\"bin\":{\"fa\":\"x\"}}", NULL, true},
+    {"{\"bin\":{\"a/x\":\"1\",\"b/x\":\"2\"}}", "{\"bin\":{\"x\":\"1\"}}", "bin: ", true}, /* one of two */
+    {"{\"directories\":{\"bin\":\"./b\"}}", "{\"directories\":{\"bin\":\"./b\"},\"bin\":{\"t.js\":\"b/t.js\"}}", NULL,
+     true},
+    {"{\"directories\":{\"bin\":\"./b\"}}", "{\"directories\":{\"bin\":\"./b\"},\"bin\":{\"ls\":\"b/t.js\"}}",
+     "bin: ls", true},
+    {"{\"directories\":{\"bin\":\"./b\"}}", "{\"directories\":{\"bin\":\"./b\"},\"bin\":{\"n.js\":\"b/n.js\"}}",
+     "bin: n.js", true},
+    {"{\"bundleDependencies\":{\"q\":\"1\"}}", "{\"bundleDependencies\":[\"q\"]}", NULL, true},
+    {"{\"dependencies\":[]}", "{\"dependencies\":{}}", NULL, true},
+    {"\xef\xbb\xbf{\"os\":[\"linux\"]}", "{\"os\":[\"linux\"]}", NULL, true},
+    {"{}", "{\"os\":[\"linux\"]}", "os", true},
+    {"{\"os\":[\"linux\"]}", "{}", "os", true},
+    {"{\"engines\":{\"node\":\"1\"}}", "{\"engines\":{\"node\":\"2\"}}", "engines", true},
+    {"{\"deprecated\":\"x\"}", "{\"deprecated\":\"x\"}", "deprecated", true},
+    {"{}", "{\"hasInstallScript\":true}", "hasInstallScript", true},
+    {"{}", "{\"_hasShrinkwrap\":true}", "_hasShrinkwrap", true},
+    {"{}", "{\"peerDependenciesMeta\":{\"a\":{\"optional\":true}}}", "peerDependenciesMeta", true},
+    {"{}", "{\"dist\":{\"attestations\":{}}}", "dist: attestations", true},
+    {"{\"x\":{\"a\":[1]}}", "{\"x\":{\"a\":[1]},\"readme\":\"r\",\"gitHead\":\"1\"}", NULL, true},
+    {"{\"bundledDependencies\":[\"a\"]}", "{\"bundleDependencies\":[\"a\"]}", NULL, true},
+    {"{}", "{\"bundleDependencies\":[\"a\"]}", "bundleDependencies: a", true},
+    {"{}", "{\"bundleDependencies\":\"a\"}", NULL, false},
+    {"{}", "{\"Dependencies\":{\"a\":\"1\"}}", NULL, false},
+    {"{\"scripts\":\"x\"}", "{}", NULL, false},
+    {"{\"bundleDependencies\":\"x\"}", "{}", NULL, false},
+    {"{\"dependencies\":[\"x\"]}", "{}", NULL, false},
+    {"{\"dependencies\":null}", "{}", NULL, false},
+};
+
 static void a_request_that_says_otherwise_is_a_fact(void **state)
 {
-    static const struct {
-        const char *file, *request, *fact; /* NULL: none */
-        bool good;
-    } rows[] = {
-        {"{\"name\":\"p\"}", "{\"name\":\"p\"}", NULL, true},
-        {"{\"name\":\"p\"}", "{\"name\":\"q\"}", "name: ", true},
-        {"{}", "{\"version\":\"1\"}", "version: ", true},
-        {"{}", "{\"dependencies\":{\"evil\":\"1\"}}", "dependencies: evil", true},
-        {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"\\u0031\"}}", NULL, true},
-        {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"2\"}}", "dependencies: a", true},
-        {"{\"dependencies\":{\"a\":\"1\"}}", "{}", "dependencies: a", true},
-        {"{\"optionalDependencies\":{\"a\":\"1\"}}",
-         "{\"dependencies\":{\"a\":\"1\"},\"optionalDependencies\":{\"a\":\"1\"}}", NULL, true},
-        {"{}", "{\"optionalDependencies\":{\"a\":\"1\"}}", "optionalDependencies: a", true},
-        {"{}", "{\"peerDependencies\":{\"a\":\"1\"}}", "peerDependencies: a", true},
-        {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"c.js\"}}", NULL, true},
-        {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"d.js\"}}", "bin: p", true},
-        {"{}", "{\"scripts\":{\"install\":\"evil\"}}", "scripts: install", true},
-        {"{}", "{\"scripts\":{\"install\":\"node-gyp rebuild\"},\"gypfile\":true}", NULL, true},
-        {"{\"gypfile\":false}", "{\"gypfile\":false,\"scripts\":{\"install\":\"node-gyp rebuild\"}}",
-         "scripts: install", true},
-        {"{\"scripts\":{\"preinstall\":\"x\"}}",
-         "{\"scripts\":{\"preinstall\":\"x\",\"install\":\"node-gyp rebuild\"}}", "scripts: install", true},
-        {"{}", "{\"scripts\":{\"start\":\"node server.js\"}}", "scripts: start", true},
-        {"{\"scripts\":{\"t\":\"./node_modules/.bin/mocha\"}}", "{\"scripts\":{\"t\":\"mocha\"}}", NULL, true},
-        {"{\"scripts\":{\"t\":\"mocha\"}}", "{\"scripts\":{\"t\":\"./node_modules/.bin/mocha\"}}", "scripts: t",
-         true},
-        {"{\"scripts\":{\"install\":5,\"a\":\"b\"}}", "{\"scripts\":{\"a\":\"b\"}}", NULL, true},
-        {"{}", "{\"scripts\":{\"install\":5}}", "scripts: install", true},
-        {"{\"version\":\"1.0.1+b.5\"}", "{\"version\":\"1.0.1\"}", NULL, true},
-        {"{\"version\":\"1.0.1\"}", "{\"version\":\"1.0.1+b.5\"}", "version", true},
-        {"{\"dependencies\":{\"a\":\"u/r\"}}", "{\"dependencies\":{\"a\":\"github:u/r\"}}", NULL, true},
-        {"{\"dependencies\":{\"a\":\"github:u/r\"}}", "{\"dependencies\":{\"a\":\"u/r\"}}", "dependencies: a", true},
-        {"{\"bin\":{\"@acme/fa\":\"./b/../x\"}}", "{\"bin\":{\"fa\":\"x\"}}", NULL, true},
-        {"{\"bin\":{\"a/x\":\"1\",\"b/x\":\"2\"}}", "{\"bin\":{\"x\":\"1\"}}", "bin: ", true}, /* one of two */
-        {"{\"directories\":{\"bin\":\"./b\"}}", "{\"directories\":{\"bin\":\"./b\"},\"bin\":{\"t.js\":\"b/t.js\"}}",
-         NULL, true},
-        {"{\"directories\":{\"bin\":\"./b\"}}", "{\"directories\":{\"bin\":\"./b\"},\"bin\":{\"ls\":\"b/t.js\"}}",
-         "bin: ls", true},
-        {"{\"directories\":{\"bin\":\"./b\"}}", "{\"directories\":{\"bin\":\"./b\"},\"bin\":{\"n.js\":\"b/n.js\"}}",
-         "bin: n.js", true},
-        {"{\"bundleDependencies\":{\"q\":\"1\"}}", "{\"bundleDependencies\":[\"q\"]}", NULL, true},
-        {"{\"dependencies\":[]}", "{\"dependencies\":{}}", NULL, true},
-        {"\xef\xbb\xbf{\"os\":[\"linux\"]}", "{\"os\":[\"linux\"]}", NULL, true},
-        {"{}", "{\"os\":[\"linux\"]}", "os", true},
-        {"{\"os\":[\"linux\"]}", "{}", "os", true},
-        {"{\"engines\":{\"node\":\"1\"}}", "{\"engines\":{\"node\":\"2\"}}", "engines", true},
-        {"{\"deprecated\":\"x\"}", "{\"deprecated\":\"x\"}", "deprecated", true},
-        {"{}", "{\"hasInstallScript\":true}", "hasInstallScript", true},
-        {"{}", "{\"_hasShrinkwrap\":true}", "_hasShrinkwrap", true},
-        {"{}", "{\"peerDependenciesMeta\":{\"a\":{\"optional\":true}}}", "peerDependenciesMeta", true},
-        {"{}", "{\"dist\":{\"attestations\":{}}}", "dist: attestations", true},
-        {"{\"x\":{\"a\":[1]}}", "{\"x\":{\"a\":[1]},\"readme\":\"r\",\"gitHead\":\"1\"}", NULL, true},
-        {"{\"bundledDependencies\":[\"a\"]}", "{\"bundleDependencies\":[\"a\"]}", NULL, true},
-        {"{}", "{\"bundleDependencies\":[\"a\"]}", "bundleDependencies: a", true},
-        {"{}", "{\"bundleDependencies\":\"a\"}", NULL, false},
-        {"{}", "{\"Dependencies\":{\"a\":\"1\"}}", NULL, false},
-        {"{\"scripts\":\"x\"}", "{}", NULL, false},
-        {"{\"bundleDependencies\":\"x\"}", "{}", NULL, false},
-        {"{\"dependencies\":[\"x\"]}", "{}", NULL, false},
-        {"{\"dependencies\":null}", "{}", NULL, false},
-    };
     char path[160], out[4096], in_package[2][32] = {"b/t.js", "binding.gyp"};
 
     (void)snprintf(path, sizeof(path), "%s/out", folder);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(otherwise) / sizeof(otherwise[0]); i++) {
         struct entry files[] = {{.name = in_package[0]}, {.name = in_package[1]}};
-        struct unpacked u = {.entry = files, .n = 2, .manifest = (char *)(uintptr_t)rows[i].file};
-        struct publish p = {.manifest = of(rows[i].request)};
-        u.nmanifest = strlen(rows[i].file);
+        struct unpacked u = {.entry = files, .n = 2, .manifest = (char *)(uintptr_t)otherwise[i].file};
+        struct publish p = {.manifest = of(otherwise[i].request)};
+        u.nmanifest = strlen(otherwise[i].file);
         out_begin(path);
         bool good = package_facts(&u, &u, "p", &p);
         assert_int_equal(out_end(), 0);
@@ -238,7 +238,8 @@ static void a_request_that_says_otherwise_is_a_fact(void **state)
         bool said = strstr(out, "\"in\":\"request\"") != NULL;
         if (!good)
             assert_non_null(strstr(out, "\"unread\":\""));
-        if (good != rows[i].good || said != (rows[i].fact != NULL) || (said && !strstr(out, rows[i].fact)))
+        if (good != otherwise[i].good || said != (otherwise[i].fact != NULL) ||
+            (said && !strstr(out, otherwise[i].fact)))
             fail_msg("row %zu: %s", i, out);
     }
 }
