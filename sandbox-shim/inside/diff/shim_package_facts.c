@@ -369,10 +369,10 @@ static bool members_held(struct sides *s, struct value request, uint64_t *total)
             continue;
         file.is = json_member(s->own, name, &twice);
         is.is = v;
-        /* "deprecated" is a warning to all who install it, which no package.json has */
-        if (strcmp(name, "deprecated") == 0 || file.is.n == 0 || !json_same(file.is, v, 0)) {
+        if (strcmp(name, "deprecated") == 0)
+            file.is.n = 0; /* a warning to all who install it, which is never a package's own to say */
+        if (file.is.n == 0 || !json_same(file.is, v, 0))
             contradiction_put(name, file.is.n ? &file : NULL, &is, total);
-        }
     }
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
         file.is = json_member(s->own, needed[i], &twice);
