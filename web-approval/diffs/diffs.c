@@ -301,6 +301,14 @@ static void over(struct desk *d, struct diff *one)
         forget(d, one);
 }
 
+/* It is another's soon. */
+static void why_keep(struct diff *one, const char *why)
+{
+    if (why)
+        (void)snprintf(one->said, sizeof(one->said), "%s", why);
+    one->why = why ? one->said : NULL;
+}
+
 void diff_made(struct desk *d, struct diff *one, struct span json)
 {
     bool again = false;
@@ -318,14 +326,14 @@ void diff_made(struct desk *d, struct diff *one, struct span json)
         diff_failed(d, one, "there is no memory for it", true);
         return;
     }
-    one->why = why;
+    why_keep(one, why);
     one->state = DIFF_MADE;
     over(d, one);
 }
 
 void diff_failed(struct desk *d, struct diff *one, const char *why, bool again)
 {
-    one->why = why;
+    why_keep(one, why);
     if (again && one->tries < DIFFS_TRIES && !one->unwanted) {
         one->state = DIFF_WAITS;
         one->not_before_ms = now_of(d) + DIFFS_RETRY_MS;

@@ -38,6 +38,7 @@ struct diff {
     uint64_t not_before_ms, at_ms, used, ran; /* used, ran: turns */
     uint64_t wall_ms;                         /* when it was over, of the clock */
     bool unwanted;                            /* its ticket is decided */
+    char said[768];                           /* what why is, where it is not fixed */
     const char *why;     /* DIFF_FAILED: in words; DIFF_MADE: what of it is not there; NULL: it is complete */
     struct dynbuf json;  /* DIFF_MADE: fits the schema */
     struct dynbuf names; /* of its refs, a line each: what is shown does not depend on the body being read again */
@@ -73,6 +74,10 @@ void diffs_free(struct desk *d);
 /* Told when one is over, if it is set: for who looks at a page. */
 extern void (*diffs_over)(struct desk *d, struct span ticket);
 
+/* --- typed.c --------------------------------------------------------------------------------------------------- */
+/* NULL, or why a request that publishes is not what its bytes say, in words: its fields let a server read others. */
+const char *diff_typed(const struct ticket *t, struct arena *a) MUSTCHECK;
+
 /* --- make.c: the way of one. It ends with diff_made or diff_failed, later or at once -------------------------- */
 void diff_make(struct desk *d, struct diff *one);
 /* Which refs it is of. False: no memory. */
@@ -82,7 +87,8 @@ void diff_made(struct desk *d, struct diff *one, struct span json);
 void diff_failed(struct desk *d, struct diff *one, const char *why, bool again);
 
 /* --- result.c: is it one, and what is missing ------------------------------------------------------------------ */
-/* 1: it is one of this kind (a push's: of so many refs), and *why is what is missing in it, or NULL; 0: it says that
+/* *why: until the next one is read.
+ * 1: it is one of this kind (a push's: of so many refs), and *why is what is missing in it, or NULL; 0: it says that
  * there is none, and why; -1: it is none. */
 int diff_result(struct span json, enum diff_kind kind, size_t refs, const char **why, bool *again) MUSTCHECK;
 

@@ -134,7 +134,8 @@ static void looked(struct exchange *x, const struct transfer_end *e)
         finish(x, "it took longer than it may (150 s)", false);
     else if (e->how != SB_EXITED)
         finish(x,
-               e->how == SB_LOST ? "its sandbox was lost" : "git was ended: it needed more memory than it may have",
+               e->how == SB_LOST ? "its sandbox was lost"
+                                 : "a program in its sandbox was ended: it needed more memory than it may have",
                e->how == SB_LOST);
     else if (e->code != 0)
         finish(x, "what looks at it did not do so", false);
@@ -352,6 +353,8 @@ void diff_make(struct desk *d, struct diff *one)
         id_parse(m->t.id, &id) != 0) {
         m->why = "its ticket cannot be read";
         m->again = true;
+        reply_empty(x, 204);
+    } else if (m->kind == DIFF_OF_PACKAGE && (m->why = diff_typed(&m->t, &x->arena)) != NULL) {
         reply_empty(x, 204);
     } else {
         api_body_ask(x, &id, body_came);

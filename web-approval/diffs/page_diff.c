@@ -160,6 +160,8 @@ static void tags(struct exchange *x, const struct json *f, bool package)
         show_text(&x->out, span_first(json_text(f, SPAN("commit")), ID_SHOWN));
         PUT(x, "</span>");
     }
+    if (diff_truth(f, "runs"))
+        diff_tag(x, diff_says(f, "kind", "same") ? "not text, and can run now" : "not text, and can run", true);
     if (diff_truth(f, "dense"))
         diff_tag(x, "minified, or very long lines", package);
     if (diff_truth(f, "odd_name"))

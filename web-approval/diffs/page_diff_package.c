@@ -46,6 +46,21 @@ static void compared(struct exchange *x, const struct json *package)
         PUT(x, "<p class=\"note grave\">The registry has this version already.</p>\n");
 }
 
+static void unread(struct exchange *x, const struct json *package)
+{
+    PUT(x, "<p class=\"note grave\">The last version, ");
+    word(x, package, "old");
+    show_own(&x->out, diff_says(package, "unread_old", "twice") ? ", could not be read (it has two files of one name)"
+                      : diff_says(package, "unread_old", "large")
+                          ? ", could not be read (it has more in it than is compared)"
+                      : diff_says(package, "unread_old", "odd")
+                          ? ", could not be read (programs differ in what they unpack of its headers and names)"
+                          : ", could not be read (it is damaged)");
+    PUT(x, ": this one is compared with nothing, and all of it is shown as new.</p>\n");
+    if (diff_truth(package, "already"))
+        PUT(x, "<p class=\"note grave\">The registry has this version already.</p>\n");
+}
+
 static void base(struct exchange *x, const struct json *package)
 {
     PUT(x, "<h3 class=\"mono\">");
@@ -56,8 +71,10 @@ static void base(struct exchange *x, const struct json *package)
     if (diff_says(package, "state", "first"))
         PUT(x,
             "<p class=\"note grave\">There is no earlier version to compare it with: the registry has none of this "
-            "name, or "
-            "does not show it to the lane of diffs. All of it is new.</p>\n");
+            "name, or does not show it to the sandbox that looked (the lane of <code>diff:</code> in "
+            "countersign.yaml). All of it is new.</p>\n");
+    else if (diff_says(package, "state", "unread"))
+        unread(x, package);
     else
         compared(x, package);
 }
@@ -90,7 +107,8 @@ static bool is_program(const struct json *f)
 
 static const char *what(const struct json *f)
 {
-    return diff_says(f, "in", "request")                ? "the request says otherwise than the package"
+    return diff_says(f, "in", "access")                 ? "who may read it, as the request asks"
+           : diff_says(f, "in", "request")              ? "the request says otherwise than the package"
            : diff_says(f, "in", "gypfile")              ? "whether it is built when it is installed"
            : diff_says(f, "in", "scripts")              ? (is_install(f) ? "runs when it is installed" : "script")
            : diff_says(f, "in", "bin")                  ? "command that it installs"

@@ -1,3 +1,6 @@
+#include <stdio.h>
+#include <string.h>
+
 #include "common/json/json.h"
 #include "common/schema/schema.h"
 #include "web-approval/diffs/diffs.h"
@@ -29,7 +32,7 @@ static const struct {
     {"incomplete", "the pack could not be completed with what the repository has, or it is damaged", false},
     {"cut-history", "the repository's own history is cut off, so what the push drops or adds cannot be told", false},
     {"no-git", "the image of diffs has no git in it", false},
-    {"failed", "git did not do what it was asked for", true},
+    {"failed", "a program in its sandbox (git, curl, gzip or sha512sum) did not do what it was asked for", true},
     {"no-program", "the image of diffs has no curl, no gzip or no sha512sum in it", false},
     {"bad-request", "the request is not written as npm writes one that publishes a single version", false},
     {"no-package", "the request brings no package: it changes what is said of those that are there", false},
@@ -63,20 +66,14 @@ static const struct {
      false},
     {"file-unreachable", "the last version's file could not be fetched", true},
     {"file-large", "the last version is larger than is compared (48 MiB)", false},
-    {"old-damaged", "the last version is damaged: programs differ in what they unpack of it", false},
-    {"old-large", "the last version has more in it than is compared (5,000 files, 128 MiB)", false},
-    {"old-odd",
-     "the last version has what no package has: a device, a file beside its folder, 64 folders in each other, "
-     "or headers and names that programs read differently",
-     false},
-    {"old-twice", "the last version has two files of one name: programs differ in which they keep", false},
     {"new-damaged", "the package is damaged: programs differ in what they unpack of it", false},
     {"new-large", "the package has more in it than is compared (48 MiB packed; 5,000 files, 128 MiB)", false},
-    {"new-odd",
-     "the package has what no package has: a device, a file beside its folder, 64 folders in each other, "
-     "or headers and names that programs read differently",
+    {"new-odd", "the package has what programs read differently, so nobody knows what they would unpack", false},
+    {"new-twice",
+     "the package has two files of one name, or of names that are one on some systems (in another case, with a dot "
+     "at "
+     "the end): programs differ in which they keep",
      false},
-    {"new-twice", "the package has two files of one name: programs differ in which they keep", false},
     {"bad-address", "its address is not that of an image's name: /v2/NAME/manifests/TAG, nothing of it escaped",
      false},
     {"bad-manifest",
@@ -120,7 +117,76 @@ static const char *error_words(struct span error, bool *again)
             *again = errors[i].again;
             return errors[i].words;
         }
-    return "git did not do what it was asked for";
+    return "what was found says an error that has no words here";
+}
+
+enum { DETAIL_MAX = 700, AT_MAX = 160 };
+static char detail[DETAIL_MAX]; /* until the next result */
+
+/* Of a name what is sure to be shown as it is. */
+static struct span name_shown(struct span name, char to[AT_MAX])
+{
+    size_t n = name.n < AT_MAX ? name.n : AT_MAX;
+
+    for (size_t i = 0; i < n; i++)
+        to[i] = (char)(name.p[i] > 0x20 && name.p[i] < 0x7f && !strchr("<>&\"'`\\", name.p[i]) ? name.p[i] : '?');
+    return span_of(to, n);
+}
+
+/* Where a package has it, what it is, and what to do about it. */
+static const char *package_words(const char *words, const struct json *all)
+{
+    static const struct {
+        const char *why, *words;
+    } table[] = {
+        {"kind", "a member that is neither a file nor a link (a device, a pipe): leave it out"},
+        {"beside", "a file that lies in no folder: pack it as npm does, below package/"},
+        {"deep", "more than 64 folders in each other: move it up"},
+        {"name",
+         "a name with a colon or a backslash, or that Windows takes for the short form of another: rename it"},
+        {"path",
+         "a name that its tar spells in two ways, or with an empty part, a dot or a backslash: rename it, or pack "
+         "with npm"},
+        {"record", "an extended header with something that programs read differently: pack with npm"},
+        {"header", "a header of its tar that is not as npm writes it (ustar): pack with npm"},
+    };
+    struct span why = json_text(all, SPAN("why")), at = json_text(all, SPAN("at"));
+    const char *what = NULL;
+    char name[AT_MAX];
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        if (span_eq(why, span_str(table[i].why)))
+            what = table[i].words;
+    if (!what && at.n == 0)
+        return words;
+    bool behind = span_eq(why, SPAN("header")) || span_eq(why, SPAN("record")) || span_eq(why, SPAN("path"));
+    at = name_shown(at, name);
+    (void)snprintf(detail, sizeof(detail), "%s%s%s%s%s%.*s%s", words, what ? ": " : "", what ? what : "",
+                   at.n ? " (" : "", at.n && behind ? "behind " : "", SPAN_FMT(at), at.n ? ")" : "");
+    return detail;
+}
+
+static const char *unread_words(const struct json *package)
+{
+    struct span side = json_text(package, SPAN("unread")), key = json_text(package, SPAN("unread_key"));
+    const char *whose = span_eq(side, SPAN("old")) ? "the package.json of the last version"
+                        : span_eq(side, SPAN("request"))
+                            ? "what the request says of this version, or its package.json,"
+                            : "the package.json of the package";
+
+    if (key.n > 0)
+        (void)snprintf(
+            detail, sizeof(detail),
+            "%s cannot be read here: in \"%.*s\" a name stands twice or in another case, or is too long, or "
+            "it has another form than npm writes",
+            whose, SPAN_FMT(key));
+    else
+        (void)snprintf(
+            detail, sizeof(detail),
+            "%s cannot be read here: it is no JSON, or longer than 128 KiB, or has a name twice or in another "
+            "case",
+            whose);
+    return detail;
 }
 
 static bool truth(const struct json *j, struct span key)
@@ -138,8 +204,8 @@ static const char *file_lacks(const struct json *f)
         return "a file is too large to be shown";
     if (span_eq(kind, SPAN("unknown")))
         return "git did not say what changes in a file";
-    if (span_eq(kind, SPAN("binary")) &&
-        (truth(f, SPAN("runs")) || span_eq(json_text(f, SPAN("new_mode")), SPAN("100755"))))
+    if (truth(f, SPAN("runs")) ||
+        (span_eq(kind, SPAN("binary")) && span_eq(json_text(f, SPAN("new_mode")), SPAN("100755"))))
         return "a binary file that can run is not shown";
     if (truth(f, SPAN("cut")))
         return "the changes of a file are too many to be shown";
@@ -180,15 +246,15 @@ static const char *package_lacks(const struct json *package)
     if (span_eq(json_text(package, SPAN("sent")), SPAN("none")))
         return "the request does not say the hash of its package";
     if (!facts)
-        return "a package.json cannot be read here: it is no JSON, is too long, has a name twice, or something in "
-               "another "
-               "form than npm writes";
+        return unread_words(package);
     for (const struct json *f = facts->child; f; f = f->next)
         if (span_eq(json_text(f, SPAN("in")), SPAN("request")))
             return "the request says otherwise of the package than its own package.json";
+    if (json_get(package, SPAN("unread")))
+        return unread_words(package);
     if (json_u64(package, SPAN("facts_total"), &total) != 0 || total != facts->count)
         return "its package.json changes more than is shown";
-    if (span_eq(json_text(package, SPAN("state")), SPAN("compared")) &&
+    if (!span_eq(json_text(package, SPAN("state")), SPAN("first")) &&
         (!json_get(package, SPAN("old")) || !json_get(package, SPAN("base")) || !json_get(package, SPAN("hash"))))
         return "with which version it was compared is not said";
     return why ? why : files_lack(package);
@@ -265,7 +331,7 @@ int diff_result(struct span json, enum diff_kind kind, size_t refs, const char *
     const struct json *all = json_parse(json, &a), *list = json_get(all, SPAN("refs"));
     const struct json *package = json_get(all, SPAN("package")), *image = json_get(all, SPAN("image"));
     if (json_get(all, SPAN("error"))) {
-        *why = error_words(json_text(all, SPAN("error")), again);
+        *why = package_words(error_words(json_text(all, SPAN("error")), again), all);
         rc = 0;
     } else if (package && kind == DIFF_OF_PACKAGE) {
         *why = package_lacks(package);

@@ -97,7 +97,10 @@ struct files {
     uint64_t shown, total;
     bool cut;
     bool (*notable)(const struct changed *c); /* these are shown first, too; NULL: no others */
+    /* Of one that is no text, and begins so: may it run? NULL: what is notable may. */
+    bool (*runs)(const struct changed *c, const char *p, size_t n);
 };
+bool file_is_text(const char *id, const struct files *f);
 /* "files":[...], not closed yet, of these. False: no memory. */
 bool files_list(struct files *f, const struct changed *list, size_t n);
 /* The same of what git says. False: git does not say, or its list breaks off. */

@@ -133,30 +133,46 @@ static bool is_dense(const char *p, size_t n)
     return longest > DENSE_LINE || (n >= DENSE_LEAST && n / lines > DENSE_MEAN);
 }
 
+static bool is_notable(const struct files *f, const struct changed *c);
+
+/* One side of a file. */
+struct seen {
+    enum look is;
+    bool dense;
+    bool runs; /* of what is no text: it may */
+};
+
 /* Not git's reading, for which one NUL makes a binary: text with some of them, or in 16 bits, is text. */
-static enum look looks(const char *id, bool *dense)
+static struct seen looks(const char *id, const struct changed *c, const struct files *f)
 {
     const char *const words[] = {"cat-file", "blob", id, NULL};
-    enum look is = LOOK_BINARY;
+    struct seen seen = {.is = LOOK_BINARY, .runs = true};
     size_t nul[2] = {0, 0}, odd = 0;
     struct git_said s;
 
     if (git_say(&s, DIFF_BLOB_MAX, -1, words) == 0 && s.p) {
         for (size_t i = 0; i < s.n; i++) {
-            unsigned char c = (unsigned char)s.p[i];
-            nul[i & 1] += c == 0;
-            odd += c != 0 && c < 0x20 && !strchr("\t\n\r\f\b\033", c);
+            unsigned char b = (unsigned char)s.p[i];
+            nul[i & 1] += b == 0;
+            odd += b != 0 && b < 0x20 && !strchr("\t\n\r\f\b\033", b);
         }
         size_t most = nul[0] > nul[1] ? nul[0] : nul[1], least = nul[0] + nul[1] - most;
         bool wide = most > s.n / 4 && least <= s.n / 64;
         if (odd <= s.n / 64 && (wide || most + least <= 8 + s.n / 64))
-            is = LOOK_TEXT;
+            seen.is = LOOK_TEXT;
         else if (s.n > 2 && memcmp(s.p, "#!", 2) == 0)
-            is = LOOK_SCRIPT;
-        *dense = is_dense(s.p, s.n);
+            seen.is = LOOK_SCRIPT;
+        seen.dense = is_dense(s.p, s.n);
+        seen.runs = seen.is == LOOK_SCRIPT || c->mode[1] == MODE_PROGRAM ||
+                    (f->runs ? f->runs(c, s.p, s.n) : is_notable(f, c));
     }
     said_free(&s);
-    return is;
+    return seen;
+}
+
+bool file_is_text(const char *id, const struct files *f)
+{
+    return looks(id, &(struct changed){.path = ""}, f).is == LOOK_TEXT;
 }
 
 static bool diff_said(struct git_said *s, const char *old, const char *new, bool text)
@@ -176,7 +192,18 @@ static bool diff_said(struct git_said *s, const char *old, const char *new, bool
     return git_say(s, 2 * DIFF_BLOB_MAX + DIFF_PATCH_MAX, -1, words) == 0 && s->p;
 }
 
-static bool is_notable(const struct files *f, const struct changed *c);
+/* The same bytes: what is no text, and did not run where it was, may do so where it is. */
+static void same_put(const struct changed *c, const char *new, const struct files *f)
+{
+    bool program = c->mode[0] == MODE_PROGRAM && !f->runs;
+
+    out_raw(",\"kind\":\"same\"");
+    if (new == f->empty_blob || program)
+        return;
+    struct seen is = looks(new, c, f);
+    if (is.is != LOOK_TEXT && is.runs)
+        out_raw(",\"runs\":true");
+}
 
 /* A side that is text is shown, if need be alone. */
 static void blobs_put(const struct changed *c, const uint64_t size[2], const struct files *f)
@@ -186,27 +213,26 @@ static void blobs_put(const struct changed *c, const uint64_t size[2], const str
     struct git_said s;
 
     if (strcmp(old, new) == 0) {
-        out_raw(",\"kind\":\"same\"");
+        same_put(c, new, f);
         return;
     }
     if ((size[0] != UINT64_MAX && size[0] > DIFF_BLOB_MAX) || (size[1] != UINT64_MAX && size[1] > DIFF_BLOB_MAX)) {
         large_put(old, new);
         return;
     }
-    bool dense = false;
-    enum look was = looks(old, &dense), is = looks(new, &dense);
-    if (was != LOOK_TEXT && is == LOOK_TEXT)
+    struct seen was = looks(old, c, f), is = looks(new, c, f);
+    /* Where a text was, what comes may only look as if it were none: no compiler minds what a comment has in it. */
+    bool hides = old != f->empty_blob && was.is == LOOK_TEXT;
+    if (was.is != LOOK_TEXT && is.is == LOOK_TEXT)
         old = f->empty_blob;
-    else if (is != LOOK_TEXT && was == LOOK_TEXT && new != f->empty_blob)
-        was = LOOK_BINARY; /* what comes in its place is what counts */
-    if (!diff_said(&s, old, new, is == LOOK_TEXT || (was == LOOK_TEXT && new == f->empty_blob)))
+    if (!diff_said(&s, old, new, is.is == LOOK_TEXT))
         out_raw(",\"kind\":\"unknown\"");
-    else if (strstr(s.p, "\n@@ ") == NULL || is != LOOK_TEXT) {
+    else if (strstr(s.p, "\n@@ ") == NULL || is.is != LOOK_TEXT) {
         out_raw(",\"kind\":\"binary\"");
-        if (new != f->empty_blob && (is == LOOK_SCRIPT || c->mode[1] == MODE_PROGRAM || is_notable(f, c)))
+        if (new != f->empty_blob && (hides || is.runs))
             out_raw(",\"runs\":true");
     } else
-        patch_put(&s, dense, f->budget);
+        patch_put(&s, is.dense, f->budget);
     said_free(&s);
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *space(const char *p, const char *end)
@@ -266,4 +267,50 @@ long json_text(struct value v, char *to, size_t room)
     }
     to[n] = '\0';
     return (long)n;
+}
+
+static bool texts_same(struct value a, struct value b)
+{
+    char *one = malloc(a.n), *other = malloc(b.n);
+    bool same =
+        one && other && json_text(a, one, a.n) >= 0 && json_text(b, other, b.n) >= 0 && strcmp(one, other) == 0;
+
+    free(one);
+    free(other);
+    return same;
+}
+
+/* The members of the one are those of the other; arrays go by their order. */
+static bool parts_same(struct value a, struct value b, unsigned deep)
+{
+    const char *at = NULL, *other_at = NULL;
+    struct value key, v, other_key, other;
+    char name[JSON_KEY_MAX + 1];
+    size_t n = 0, m = 0;
+    bool twice = false;
+
+    while (json_next(a, &at, &key, &v)) {
+        n++;
+        if (json_is(a, '[') ? !json_next(b, &other_at, &other_key, &other)
+                            : json_text(key, name, sizeof(name)) < 0 || (other = json_member(b, name, &twice)).n == 0)
+            return false;
+        if (twice || !json_same(v, other, deep + 1))
+            return false;
+    }
+    for (other_at = NULL; json_next(b, &other_at, &other_key, &other); m++)
+        ;
+    return n == m;
+}
+
+bool json_same(struct value a, struct value b, unsigned deep)
+{
+    if (a.n == 0 || b.n == 0 || deep > JSON_DEEP)
+        return false;
+    if (json_is(a, '"'))
+        return json_is(b, '"') && texts_same(a, b);
+    if (json_is(a, '{') || json_is(a, '['))
+        return json_is(b, a.p[0]) && parts_same(a, b, deep);
+    return (a.n == b.n && memcmp(a.p, b.p, a.n) == 0) ||
+           ((a.p[0] == '-' || (a.p[0] >= '0' && a.p[0] <= '9')) &&
+            (b.p[0] == '-' || (b.p[0] >= '0' && b.p[0] <= '9')) && strtod(a.p, NULL) == strtod(b.p, NULL));
 }

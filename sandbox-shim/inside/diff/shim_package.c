@@ -16,12 +16,12 @@ enum { BODY_MAX = 64 * 1024 * 1024 };
 struct package {
     const char *url;
     struct publish publish;
-    struct value manifest; /* what the request says of this version */
     struct last last;
     struct git_said list;
     struct unpacked old, new;
     const char *sent_kind, *old_kind; /* by which hash */
     enum hash sent, was;
+    const char *unread; /* why the last version could not be: all is new then */
     char empty_blob[DIFF_LINE_MAX], empty_tree[DIFF_LINE_MAX];
 };
 
@@ -31,6 +31,24 @@ static void __attribute__((noreturn)) over_of(const char *what, const char *erro
 
     (void)snprintf(text, sizeof(text), "%s-%s", what, error);
     over(strcmp(error, "no-program") == 0 || strcmp(error, "failed") == 0 ? error : text);
+}
+
+/* With what of it is in the way. */
+static void __attribute__((noreturn)) over_new(const char *error, const struct unpacked *u)
+{
+    bool odd = false;
+
+    if (strcmp(error, "odd") != 0 && strcmp(error, "twice") != 0)
+        over_of("new", error);
+    out_begin(DIFF_FILE);
+    out_raw("{\"version\":1,\"error\":\"new-");
+    out_raw(error);
+    out_raw(u->why ? "\",\"why\":\"" : "");
+    out_raw(u->why ? u->why : "");
+    out_raw("\",\"at\":");
+    out_text(u->at, strlen(u->at), PACKAGE_WORD_MAX, &odd);
+    out_raw("}\n");
+    _exit(out_end() == 0 ? 0 : 1);
 }
 
 static bool file_write(const char *path, const char *p, size_t n)
@@ -48,7 +66,8 @@ static const char *kept(struct value v)
 
     if (!p)
         over("failed");
-    return memcpy(p, v.p, v.n);
+    p[v.n] = '\0';
+    return v.n > 0 ? memcpy(p, v.p, v.n) : p;
 }
 
 static void request_take(struct package *w)
@@ -71,7 +90,9 @@ static void request_take(struct package *w)
     if (json_text(w->publish.tarball, where, sizeof(where)) < 0 ||
         !package_place(w->url, w->publish.name, w->publish.version, where))
         over("other-place");
-    w->manifest = (struct value){kept(w->publish.manifest), w->publish.manifest.n};
+    w->publish.manifest.p = kept(w->publish.manifest);
+    w->publish.access.p = kept(w->publish.access);
+    w->publish.beside.p = kept(w->publish.beside);
     if (!file_write(PACKAGE_NEW, w->publish.tgz, w->publish.ntgz))
         over("failed");
     w->sent = package_hash(PACKAGE_NEW, w->publish.integrity, w->publish.shasum, &w->sent_kind);
@@ -104,8 +125,11 @@ static void last_fetch(struct package *w)
     w->was = package_hash(PACKAGE_OLD, w->last.integrity, w->last.shasum, &w->old_kind);
     if (w->was == HASH_WRONG)
         over("integrity");
-    if ((error = package_unpack(PACKAGE_OLD, PACKAGE_FOLDER, &w->old)) != NULL)
-        over_of("old", error);
+    if ((error = package_unpack(PACKAGE_OLD, PACKAGE_FOLDER, &w->old)) != NULL) {
+        if (strcmp(error, "no-program") == 0 || strcmp(error, "failed") == 0)
+            over(error);
+        w->unread = error; /* or nothing that follows it could be compared, for good */
+    }
     (void)unlink(PACKAGE_OLD);
 }
 
@@ -121,35 +145,86 @@ static void word_put(const char *key, const char *text)
     out_text(text, strlen(text), PACKAGE_WORD_MAX, &odd);
 }
 
-static void package_put(const struct package *w)
+/* By what its package.json says now, and by what that of the last version did. */
+static struct targets targets[2];
+
+static bool is_notable(const struct changed *c)
 {
-    static const char *const hashes[] = {[HASH_NONE] = "none", [HASH_GOOD] = "good", [HASH_WRONG] = "wrong"};
-    const struct unpacked *old = w->last.is ? &w->old : NULL;
+    return package_notable(&targets[1], c->path);
+}
+
+static bool may_run(const struct changed *c, const char *p, size_t n)
+{
+    return package_runs(&targets[1], c->path, p, n);
+}
+
+/* What is as it was, and is no text, and is named only now. */
+static size_t named_now(const struct unpacked *old, const struct unpacked *new, const struct files *f,
+                        struct changed **list, size_t n)
+{
+    enum { MORE = DIFF_FILES_MAX };
+    struct changed *more = realloc(*list, (n + MORE) * sizeof(*more));
+    size_t i = 0, end = n + MORE;
+
+    if (!more)
+        over("failed");
+    *list = more;
+    for (size_t k = 0; old && k < new->n &&n < end; k++) {
+        const struct entry *e = &new->entry[k];
+        while (i < old->n && strcmp(old->entry[i].name, e->name) < 0)
+            i++;
+        if (i == old->n || strcmp(old->entry[i].name, e->name) != 0 || old->entry[i].mode != e->mode ||
+            strcmp(old->entry[i].id, e->id) != 0 || !package_named(&targets[1], e->name, true) ||
+            package_named(&targets[0], e->name, true) || file_is_text(e->id, f))
+            continue;
+        struct changed *c = &more[n++];
+        *c = (struct changed){.mode = {e->mode, e->mode}, .how = 'M', .path = e->name};
+        memcpy(c->id[0], e->id, sizeof(c->id[0]));
+        memcpy(c->id[1], e->id, sizeof(c->id[1]));
+    }
+    return n;
+}
+
+static void files_of(const struct package *w, const struct unpacked *old)
+{
     size_t budget = DIFF_TEXT_MAX, n = 0;
-    struct files f = {.empty_blob = w->empty_blob, .budget = &budget, .notable = package_notable};
+    struct files f = {.empty_blob = w->empty_blob, .budget = &budget, .notable = is_notable, .runs = may_run};
     struct changed *list = package_changes(old, &w->new, &n);
 
     if (!list)
         over("failed");
+    package_targets(&w->new, &targets[1]);
+    if (old)
+        package_targets(old, &targets[0]);
+    n = named_now(old, &w->new, &f, &list, n);
+    if (!files_list(&f, list, n))
+        over("failed");
+    files_end(&f);
+    free(list);
+}
+
+static void package_put(const struct package *w)
+{
+    static const char *const hashes[] = {[HASH_NONE] = "none", [HASH_GOOD] = "good", [HASH_WRONG] = "wrong"};
+    const struct unpacked *old = w->last.is && !w->unread ? &w->old : NULL;
+
     out_raw("{\"version\":1,\"package\":{\"state\":");
-    out_raw(old ? "\"compared\"" : "\"first\"");
+    out_raw(w->unread ? "\"unread\"" : old ? "\"compared\"" : "\"first\"");
     word_put("name", w->publish.name);
     word_put("new", w->publish.version);
     word_put("tag", w->publish.tag);
     word_put("sent", hashes[w->sent]);
-    if (old) {
+    if (w->last.is) {
         word_put("base", w->last.by_tag ? "tag" : "highest");
         word_put("old", w->last.version);
         word_put("hash", w->old_kind ? w->old_kind : "none");
         out_raw(w->last.already ? ",\"already\":true" : ",\"already\":false");
     }
-    package_targets(&w->new);
-    (void)package_facts(old, &w->new, w->publish.name, w->manifest);
-    if (!files_list(&f, list, n))
-        over("failed");
-    files_end(&f);
+    if (w->unread)
+        word_put("unread_old", w->unread);
+    (void)package_facts(old, &w->new, w->publish.name, &w->publish);
+    files_of(w, old);
     out_raw("}}\n");
-    free(list);
 }
 
 void package_diff(char **argv)
@@ -168,7 +243,7 @@ void package_diff(char **argv)
     request_take(&w);
     last_fetch(&w);
     if ((error = package_unpack(PACKAGE_NEW, PACKAGE_FOLDER, &w.new)) != NULL)
-        over_of("new", error);
+        over_new(error, &w.new);
     out_begin(DIFF_FILE);
     package_put(&w);
     _exit(out_end() == 0 ? 0 : 1);

@@ -27,6 +27,8 @@ enum {
     PACKAGE_FACT_MAX = 600,  /* bytes of what one of them says */
     PACKAGE_PAIRS_MAX = 4000,
     PACKAGE_WAIT_S = 50, /* for one answer */
+    PACKAGE_TARGETS_MAX = 500,
+    PACKAGE_TARGET_MAX = 1024,
 };
 
 /* argv: behind "--package-diff". Never returns: 0 where DIFF_FILE was written. */
@@ -40,7 +42,9 @@ struct publish {
     char tag[PACKAGE_WORD_MAX + 1]; /* that moves to it; empty: none */
     struct value integrity, shasum; /* that the request says it has; borrowed */
     struct value manifest, tarball; /* what it says of this version, and where it lies; borrowed */
-    char *tgz;                      /* malloc */
+    struct value access, beside;    /* who may read it; a member that no client writes, named: */
+    char besides[PACKAGE_WORD_MAX + 1];
+    char *tgz; /* malloc */
     size_t ntgz;
 };
 const char *publish_read(const char *body, size_t n, struct publish *p);
@@ -88,6 +92,8 @@ struct unpacked {
     size_t n;
     char *manifest; /* NULL: there is none, or it is too long */
     size_t nmanifest;
+    const char *why;               /* after "odd": a word of the schema's */
+    char at[PACKAGE_WORD_MAX + 1]; /* and after that or "twice": of which file; empty: of none */
 };
 /* In this folder, which is made, and in which nothing is left. NULL, or why not: "damaged", "large", "odd", "twice",
  * "no-program", "failed". */
@@ -99,10 +105,28 @@ struct changed *package_changes(const struct unpacked *old, const struct unpacke
 /* --- shim_package_notable.c ---------------------------------------------------------------------------------------
  */
 
-/* What its package.json says that runs, for what follows. */
-void package_targets(const struct unpacked *u);
-/* What runs where it is installed or used, or is built there. */
-bool package_notable(const struct changed *c);
+/* What its package.json names that runs. */
+struct targets {
+    char at[PACKAGE_TARGETS_MAX][PACKAGE_TARGET_MAX + 1];
+    bool star[PACKAGE_TARGETS_MAX];          /* whatever begins so */
+    bool script[PACKAGE_TARGETS_MAX];        /* as JavaScript; else as a program */
+    size_t n;                                /* of these */
+    char scripts[PACKAGE_MANIFEST_MAX + 64]; /* of the installation, and those that they lead to, one per line */
+    bool any;                                /* nobody can tell which */
+};
+void package_targets(const struct unpacked *u, struct targets *t);
+/* Is a file named there? by_scripts: as JavaScript, too. */
+bool package_named(const struct targets *t, const char *path, bool by_scripts);
+/* What runs where it is installed or used, or is built there, by its name. */
+bool package_notable(const struct targets *t, const char *path);
+/* Of a file that is no text, which begins with these bytes: may it run? All may that are not known as data. */
+bool package_runs(const struct targets *t, const char *path, const char *p, size_t n);
+
+/* --- shim_package_data.c ------------------------------------------------------------------------------------------
+ */
+
+/* Is a file that begins with these bytes a picture, a font, sound or film, and nothing that JavaScript reads? */
+bool package_data(const char *path, const char *p, size_t n);
 
 /* --- shim_package_names.c -----------------------------------------------------------------------------------------
  */
@@ -118,17 +142,28 @@ struct names {
 };
 /* NULL, or why not: "odd", "large", "failed". */
 const char *names_add(struct names *l, const char *name, bool is_folder);
-/* Is each of them another file on every system, and none the folder of another? */
-bool names_differ(const struct names *l);
+/* NULL: each of them is another file on every system, and none the folder of another. Else one that is not. */
+const char *names_differ(const struct names *l);
 void names_free(struct names *l);
+
+/* --- shim_package_npm.c: what npm makes of package.json when it publishes -----------------------------------------
+ */
+
+/* Its package.json, without the mark that npm leaves out; n == 0: there is none, or it is no JSON. */
+struct value package_json(const struct unpacked *u);
+/* A path in it, in place: below the folder of the package, with slashes alone, nothing that leads up. */
+void package_path(char *text);
+/* What npm writes into the request of a text in this section of the file, in place where it fits into room. */
+void package_npm(const char *which, char *text, size_t room);
 
 /* --- shim_package_facts.c: what package.json says ------------------------------------------------------------------
  */
 
 /* "facts":[...] with scripts, dependencies and programs that are added, changed or removed. False: one of the two is
- * not read here, and nothing was put, or no "facts_total". old NULL: there is none. name: of the package. request:
- * what the request says of this version: where it says otherwise than the file is a fact, too; n == 0: it is not
- * asked. */
-bool package_facts(const struct unpacked *old, const struct unpacked *new, const char *name, struct value request);
+ * not read here, and "unread" says which, and "unread_key" what in it; there are no "facts", or no "facts_total". old
+ * NULL: there is none. name: of the package. request: where it says otherwise than the file is a fact, too; NULL: it
+ * is not asked. */
+bool package_facts(const struct unpacked *old, const struct unpacked *new, const char *name,
+                   const struct publish *request);
 
 #endif

@@ -61,6 +61,16 @@ static const char *link_take(struct taking *t, const struct tar_member *m)
     return content_add(t, m->target, strlen(m->target)) ? NULL : "failed";
 }
 
+/* Why that is one, and of which member. */
+static const char *odd(struct taking *t, const char *error, const char *why)
+{
+    if (error && strcmp(error, "odd") == 0) {
+        t->u->why = why;
+        (void)snprintf(t->u->at, sizeof(t->u->at), "%.*s", PACKAGE_WORD_MAX, t->tar.member.name);
+    }
+    return error;
+}
+
 static const char *member_take(struct taking *t)
 {
     const struct tar_member *m = &t->tar.member;
@@ -73,14 +83,14 @@ static const char *member_take(struct taking *t)
     t->file = -1;
     t->in_manifest = false;
     if (m->type == TAR_FOLDER)
-        return name ? names_add(&t->names, name + 1, true) : NULL;
+        return name ? odd(t, names_add(&t->names, name + 1, true), "name") : NULL;
     for (const char *p = m->name; *p; p++)
         deep += *p == '/';
     if (m->type == TAR_OTHER || name == NULL || deep > PACKAGE_DEEP) /* beside its folder: not all unpack it */
-        return "odd";
+        return odd(t, "odd", m->type == TAR_OTHER ? "kind" : name ? "deep" : "beside");
     const char *why = names_add(&t->names, name + 1, false);
     if (why)
-        return why;
+        return odd(t, why, "name");
     if (t->u->n == PACKAGE_FILES_MAX || m->size > PACKAGE_BYTES_MAX - t->bytes)
         return "large";
     struct entry *e = &t->u->entry[t->u->n];
@@ -102,6 +112,20 @@ static const char *member_take(struct taking *t)
     return NULL;
 }
 
+/* Which part of it is read differently. */
+static const char *tar_word(const char *why)
+{
+    static const struct {
+        const char *begins, *word;
+    } table[] = {
+        {"a name in it", "path"}, {"a record", "record"}, {"the length", "record"}, {"an extended", "record"}};
+
+    for (size_t i = 0; why && i < sizeof(table) / sizeof(table[0]); i++)
+        if (strncmp(why, table[i].begins, strlen(table[i].begins)) == 0)
+            return table[i].word;
+    return "header";
+}
+
 static const char *bytes_take(struct taking *t, const uint8_t *p, size_t n)
 {
     const char *error = NULL;
@@ -112,7 +136,7 @@ static const char *bytes_take(struct taking *t, const uint8_t *p, size_t n)
         p += used;
         n -= used;
         if (got == TAR_BAD)
-            error = t->tar.odd ? "odd" : "damaged";
+            error = t->tar.odd ? odd(t, "odd", tar_word(t->tar.why)) : "damaged";
         else if (got == TAR_MEMBER)
             error = member_take(t);
         else if (got == TAR_DATA)
@@ -217,8 +241,11 @@ const char *package_unpack(const char *file, const char *folder, struct unpacked
     if (!u->entry || (mkdir(folder, 0700) != 0 && access(folder, W_OK) != 0))
         return "failed";
     const char *error = stream_take(&t, file);
-    if (!error && !names_differ(&t.names))
+    const char *twice = error ? NULL : names_differ(&t.names);
+    if (twice) {
         error = "twice"; /* the last one counts for some, and not for all */
+        (void)snprintf(u->at, sizeof(u->at), "%s", twice);
+    }
     names_free(&t.names);
     if (!error)
         error = objects_make(folder, u);
@@ -237,7 +264,9 @@ void package_drop(struct unpacked *u)
         free(u->entry[i].name);
     free(u->entry);
     free(u->manifest);
-    *u = (struct unpacked){.n = 0};
+    u->entry = NULL;
+    u->manifest = NULL;
+    u->n = u->nmanifest = 0;
 }
 
 /* --- what is different ---------------------------------------------------------------------------------- */

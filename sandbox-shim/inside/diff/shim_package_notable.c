@@ -2,119 +2,205 @@
 #include "sandbox-shim/inside/diff/shim_package.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { TARGETS_MAX = 500, TARGET_MAX = 1024, SCRIPTS_MAX = PACKAGE_MANIFEST_MAX };
-
-static char target[TARGETS_MAX][TARGET_MAX + 1];
-static size_t ntargets;
-static char scripts[SCRIPTS_MAX + 1]; /* of the installation, one after the other */
-static bool all_of_them;              /* nobody can tell which */
-
-static void target_add(struct value v)
+static void target_add(struct targets *t, struct value v, bool script)
 {
-    char text[TARGET_MAX + 1], *p = text;
+    char text[PACKAGE_TARGET_MAX + 1];
 
     if (!json_is(v, '"'))
         return;
-    if (json_text(v, text, sizeof(text)) < 0 || ntargets == TARGETS_MAX || strstr(text, "..") || strchr(text, '\\')) {
-        all_of_them = true;
+    if (json_text(v, text, sizeof(text)) < 0 || t->n == PACKAGE_TARGETS_MAX) {
+        t->any = true;
         return;
     }
-    for (; *p == '/' || (*p == '.' && (p[1] == '/' || p[1] == '\0')); p++)
-        ;
-    p[strcspn(p, "*")] = '\0'; /* behind a star it is any */
-    size_t n = strlen(p);
-    while (n > 0 && p[n - 1] == '/')
-        p[--n] = '\0';
-    memcpy(target[ntargets++], p, n + 1);
+    package_path(text);
+    size_t n = strcspn(text, "*"); /* behind a star it is any */
+    if ((t->star[t->n] = text[n] == '*'))
+        text[n] = '\0';
+    else
+        while (n > 0 && text[n - 1] == '/')
+            text[--n] = '\0';
+    if (n == 0)
+        return; /* the folder of the package, or any file in it */
+    t->script[t->n] = script;
+    memcpy(t->at[t->n++], text, n + 1);
 }
 
 /* exports has conditions in each other, and bin is one name or several. */
-static void targets_add(struct value v, unsigned deep)
+static void targets_add(struct targets *t, struct value v, bool script, unsigned deep)
 {
     struct value key, each;
 
-    target_add(v);
+    target_add(t, v, script);
     if (deep == JSON_DEEP)
-        all_of_them = true;
+        t->any = true;
     else
         for (const char *at = NULL; json_next(v, &at, &key, &each);)
-            targets_add(each, deep + 1);
+            targets_add(t, each, script, deep + 1);
 }
 
-static void script_add(struct value v)
+static bool in_word(char c)
 {
-    size_t n = strlen(scripts);
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           (c & 0x80);
+}
 
-    if (v.n == 0)
+/* Does it stand there, and not as a part of another word? more: characters that are part of one, too. */
+static const char *word_in(const char *text, const char *word, const char *more)
+{
+    size_t n = strlen(word);
+
+    for (const char *p = text; n > 0 && (p = strcasestr(p, word)) != NULL; p++) {
+        bool begins = p == text || !(in_word(p[-1]) || strchr(more, p[-1]));
+        if (begins && (p[n] == '\0' || !(in_word(p[n]) || strchr(more, p[n]))))
+            return p;
+    }
+    return NULL;
+}
+
+/* A program that runs other scripts, and is not told which in a way that is understood here. */
+static bool runs_others(const char *text)
+{
+    static const char *const runners[] = {"npm", "pnpm", "yarn", "bun"}, *const told[] = {"run", "run-script",
+                                                                                          "exec"};
+
+    for (size_t i = 0; i < sizeof(runners) / sizeof(runners[0]); i++)
+        for (const char *p = text; (p = word_in(p, runners[i], ":/.@")) != NULL;) {
+            p += strlen(runners[i]);
+            const char *next = p + strspn(p, " \t");
+            size_t n = strcspn(next, " \t\n\"';&|)");
+            bool good = false;
+            for (size_t k = 0; k < sizeof(told) / sizeof(told[0]); k++)
+                good |= n == strlen(told[k]) && strncmp(next, told[k], n) == 0;
+            if (!good)
+                return true;
+        }
+    return false;
+}
+
+static void script_add(struct targets *t, struct value v)
+{
+    size_t n = strlen(t->scripts);
+
+    if (!json_is(v, '"'))
         return;
-    if (json_text(v, scripts + n, sizeof(scripts) - n - 1) < 0) {
-        scripts[n] = '\0';
-        all_of_them = true;
+    if (json_text(v, t->scripts + n, sizeof(t->scripts) - n - 1) < 0) {
+        t->scripts[n] = '\0';
+        t->any = true;
     } else
-        (void)strcat(scripts, "\n");
+        (void)strcat(t->scripts, "\n");
 }
 
-void package_targets(const struct unpacked *u)
+/* Is it reached from those that are: named as a word in one, or run before or after one that is? */
+static bool is_reached(const struct targets *t, const char *name, bool all)
 {
-    static const char *const where[] = {"bin",     "directories", "main",    "module",
-                                        "browser", "exports",     "imports", "man"};
     static const char *const when[] = {"preinstall", "install", "postinstall"};
-    struct value is = json_whole(u->manifest, u->nmanifest), key, v;
+
+    for (size_t i = 0; i < sizeof(when) / sizeof(when[0]); i++)
+        if (strcmp(name, when[i]) == 0)
+            return true;
+    if (all || word_in(t->scripts, name, ":/."))
+        return true;
+    size_t skip = strncmp(name, "pre", 3) == 0 ? 3 : strncmp(name, "post", 4) == 0 ? 4 : 0;
+    return skip > 0 && word_in(t->scripts, name + skip, ":/.");
+}
+
+static void scripts_add(struct targets *t, struct value list)
+{
+    enum { SCRIPTS_MAX = 500 };
+    char name[JSON_KEY_MAX + 1];
+    bool taken[SCRIPTS_MAX] = {false}, more = true;
+    struct value key, v;
+
+    while (more) { /* until none leads to another one */
+        size_t nth = 0;
+        bool all = runs_others(t->scripts);
+        more = false;
+        for (const char *at = NULL; json_next(list, &at, &key, &v); nth++) {
+            if (nth == SCRIPTS_MAX || json_text(key, name, sizeof(name)) < 0) {
+                t->any = true;
+                return;
+            }
+            if (taken[nth] || !is_reached(t, name, all))
+                continue;
+            taken[nth] = more = true;
+            script_add(t, v);
+        }
+    }
+}
+
+void package_targets(const struct unpacked *u, struct targets *t)
+{
+    static const char *const where[] = {"main", "module", "browser", "exports", "imports"};
+    struct value is = package_json(u);
     bool twice = false;
 
-    ntargets = 0;
-    scripts[0] = '\0';
-    all_of_them = !json_is(is, '{');
+    t->n = 0;
+    t->scripts[0] = '\0';
+    t->any = !json_is(is, '{');
     for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
-        targets_add(json_member(is, where[i], &twice), 0);
-    struct value list = json_member(is, "scripts", &twice);
-    for (size_t i = 0; i < sizeof(when) / sizeof(when[0]); i++)
-        script_add(json_member(list, when[i], &twice));
-    if (strcasestr(scripts, "run") || strcasestr(scripts, "npm") || strcasestr(scripts, "yarn")) {
-        scripts[0] = '\0'; /* they go on to others */
-        for (const char *at = NULL; json_next(list, &at, &key, &v);)
-            script_add(v);
-    }
-    all_of_them |= twice || scripts[strcspn(scripts, "*?[$`\\")] != '\0'; /* a shell finds the name */
+        targets_add(t, json_member(is, where[i], &twice), true, 0);
+    targets_add(t, json_member(is, "bin", &twice), false, 0);
+    targets_add(t, json_member(json_member(is, "directories", &twice), "bin", &twice), false, 0);
+    scripts_add(t, json_member(is, "scripts", &twice));
+    t->any |= twice || t->scripts[strcspn(t->scripts, "*?[$`\\")] != '\0'; /* a shell finds the name */
 }
 
-static bool is_target(const char *path)
+bool package_named(const struct targets *t, const char *path, bool by_scripts)
 {
     const char *base = strrchr(path, '/');
-    char stem[TARGET_MAX + 1];
+    char stem[PACKAGE_TARGET_MAX + 1];
 
-    for (size_t i = 0; i < ntargets; i++) { /* itself, with an ending, or in a folder of that name */
-        size_t n = strlen(target[i]);
-        if (strncasecmp(path, target[i], n) == 0) /* empty: any of them */
-            return true;
+    for (size_t i = 0; i < t->n; i++) { /* itself, with an ending, or in a folder of that name */
+        size_t n = strlen(t->at[i]);
+        if ((by_scripts || !t->script[i]) && strncasecmp(path, t->at[i], n) == 0 &&
+            (t->star[i] || strchr("/.", path[n])))
+            return true; /* strchr finds the end as well */
     }
     base = base ? base + 1 : path;
     (void)snprintf(stem, sizeof(stem), "%s", base);
     char *dot = strrchr(stem, '.');
     if (dot && dot > stem)
         *dot = '\0';
-    return scripts[0] && strcasestr(scripts, stem);
+    return t->any || word_in(t->scripts, stem, "");
 }
 
-bool package_notable(const struct changed *c)
+static bool ends_in(const char *path, const char *const *list, size_t nlist)
+{
+    size_t n = strlen(path);
+
+    for (size_t i = 0; i < nlist; i++) {
+        size_t m = strlen(list[i]);
+        if (n > m && strcasecmp(path + n - m, list[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What comes along of other packages: their own package.json says what of it runs. */
+static bool is_brought(const char *path)
+{
+    return strncasecmp(path, "node_modules/", 13) == 0 || strcasestr(path, "/node_modules/") != NULL;
+}
+
+bool package_notable(const struct targets *t, const char *path)
 {
     static const char *const is[] = {"package.json", "npm-shrinkwrap.json"};
     static const char *const ends[] = {".js",  ".cjs", ".mjs", ".node", ".wasm", ".so",  ".dll", ".dylib",
                                        ".exe", ".sh",  ".cmd", ".bat",  ".ps1",  ".gyp", ".gypi"};
-    const char *base = strrchr(c->path, '/');
-    size_t n = strlen(c->path);
+    const char *base = strrchr(path, '/');
 
-    base = base ? base + 1 : c->path;
+    base = base ? base + 1 : path;
     for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++)
         if (strcasecmp(base, is[i]) == 0)
             return true;
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        size_t m = strlen(ends[i]);
-        if (n > m && strcasecmp(c->path + n - m, ends[i]) == 0)
-            return true;
-    }
-    return all_of_them || is_target(c->path);
+    return ends_in(path, ends, sizeof(ends) / sizeof(ends[0])) || is_brought(path) || package_named(t, path, true);
+}
+
+bool package_runs(const struct targets *t, const char *path, const char *p, size_t n)
+{
+    return is_brought(path) || package_named(t, path, false) || !package_data(path, p, n);
 }

@@ -78,7 +78,9 @@ static const char *attachment_take(struct value list, struct publish *p, bool *t
         (void)snprintf(bare, sizeof(bare), "%s-%s.tgz", slash ? slash + 1 : p->name, p->version);
         bool package = text && (strcmp(name, full) == 0 || strcmp(name, bare) == 0);
         (void)snprintf(full, sizeof(full), "%s-%s.sigstore", p->name, p->version);
-        if (!package && (!text || strcmp(name, full) != 0 || signatures++ > 0 || !is_signature(v, twice)))
+        /* the package first: a registry stores what is, whatever it is */
+        if (!package &&
+            (!text || data.n == 0 || strcmp(name, full) != 0 || signatures++ > 0 || !is_signature(v, twice)))
             return "bad-request";
         if (package && data.n > 0)
             return "bad-request";
@@ -97,10 +99,35 @@ static const char *attachment_take(struct value list, struct publish *p, bool *t
 static bool manifest_take(struct value v, struct publish *p, bool *twice)
 {
     char said[PACKAGE_WORD_MAX + 1];
+    char both[sizeof(said) * 2];
+    struct value id = json_member(v, "_id", twice);
 
     p->manifest = v;
+    (void)snprintf(both, sizeof(both), "%s@%s", p->name, p->version);
     return word(json_member(v, "version", twice), said) && strcmp(said, p->version) == 0 &&
-           word(json_member(v, "name", twice), said) && strcmp(said, p->name) == 0;
+           word(json_member(v, "name", twice), said) && strcmp(said, p->name) == 0 &&
+           (id.n == 0 || (word(id, said) && strcmp(said, both) == 0));
+}
+
+/* What stands beside the version: what npm, yarn and pnpm write there. */
+static bool rest_take(struct value all, struct publish *p, bool *twice)
+{
+    static const char *const known[] = {"_id",    "name",   "description",  "dist-tags",      "versions",
+                                        "access", "readme", "_attachments", "readmeFilename", NULL};
+    char said[PACKAGE_WORD_MAX + 1];
+    struct value key, v, id = json_member(all, "_id", twice);
+
+    p->access = json_member(all, "access", twice);
+    for (const char *at = NULL; json_next(all, &at, &key, &v) && p->beside.n == 0;) {
+        bool is = false;
+        if (!word(key, p->besides))
+            return false;
+        for (size_t i = 0; known[i] && !is; i++)
+            is = strcmp(p->besides, known[i]) == 0;
+        if (!is)
+            p->beside = v;
+    }
+    return id.n == 0 || (word(id, said) && strcmp(said, p->name) == 0);
 }
 
 const char *publish_read(const char *body, size_t n, struct publish *p)
@@ -117,7 +144,7 @@ const char *publish_read(const char *body, size_t n, struct publish *p)
         return "no-package";
     if (!word(json_member(all, "name", &twice), p->name) ||
         !only_one(json_member(all, "versions", &twice), &key, &v) || !word(key, p->version) ||
-        !manifest_take(v, p, &twice))
+        !manifest_take(v, p, &twice) || !rest_take(all, p, &twice))
         return "bad-request";
     struct value dist = json_member(v, "dist", &twice);
     p->integrity = json_member(dist, "integrity", &twice);

@@ -22,7 +22,7 @@ def a_package_is_shown_beside_the_last_one(lab):
     said, diff = over(lab, gw, ticket)
     new = diff["package"]
     assert said["complete"] and new["state"] == "first" and "old" not in new, (said, diff)
-    assert set(by_path(new)) == {"package.json", "index.js", "lib/old.js", "gone.txt"}, new
+    assert set(by_path(new)) == {"package.json", "index.js", "lib/old.js", "gone.txt", "kept.png"}, new
     assert "There is no earlier version to compare it with" in seen(person, ticket)[1]
     gw.approve(ticket)
     assert client.wait() == 0, client.seen
@@ -40,15 +40,27 @@ def a_package_is_shown_beside_the_last_one(lab):
     files = by_path(package)
     assert package["files"][0]["path"] == "package.json"
     assert {p: f["how"] for p, f in files.items()} == {"package.json": "M", "index.js": "M", "lib/new.js": "R", "steal.js": "A",
-                                                       "data.bin": "A", "gone.txt": "D"}
+                                                       "logo.png": "A", "gone.txt": "D"}
     assert "-module.exports = 1\n+module.exports = 2" in files["index.js"]["patch"], files["index.js"]
-    assert files["lib/new.js"]["from"] == "lib/old.js" and files["data.bin"]["kind"] == "binary" and files["steal.js"]["dense"]
+    assert files["lib/new.js"]["from"] == "lib/old.js" and files["logo.png"]["kind"] == "binary" and files["steal.js"]["dense"]
     text, page = seen(person, ticket)
     for sentence in ("What the package changes a yes waits for it", "compared with 1.0.0, on which the tag latest stands now",
                      "1 install script, 1 dependency change, 1 command it installs, 1 binary file, 1 minified file", "runs when it is installed",
                      "lib/old.js → lib/new.js", "minified, or very long lines"):
         assert sentence in page, (sentence, page)
     assert "\u202e" not in text and "<b>\\u202e" not in text and "approve" in forms(text)
+    gw.deny(ticket, "no")
+    client.wait()
+
+    # what hides that it runs: a text that looks like none, and a picture that is as it was and is named now
+    put(work, {"version": "1.1.2", "scripts": {"postinstall": "sh kept.png"}}, {"index.js": "/*" + "\x01\x02\x03" * 40 + "*/ steal()\n"})
+    client, ticket = publish(lab, gw, work, env)
+    said, diff = over(lab, gw, ticket)
+    files = by_path(diff["package"])
+    assert said["complete"] is False and "a binary file that can run is not shown" in said["why"], said
+    assert [(files[f]["kind"], files[f].get("runs")) for f in ("index.js", "kept.png", "logo.png")] == \
+        [("binary", True), ("same", True), ("binary", None)], files
+    assert "not text, and can run now" in seen(person, ticket)[1]
     gw.deny(ticket, "no")
     client.wait()
 

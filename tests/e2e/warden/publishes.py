@@ -3,6 +3,7 @@ import json
 
 from gateway import Gateway, upstream_yaml
 
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
 NAME = "@acme/agents-thing"  # with a scope: its slash is written as %2f in addresses
 
 
@@ -69,6 +70,7 @@ def publish(lab, gw, work, env, *options):
 def first(work):
     put(work, {"version": "1.0.0", "scripts": {"test": "node ."}},
         {"index.js": "module.exports = 1\n", "lib/old.js": "exports.old = 1\n", "gone.txt": "gone\n"})
+    (work / "kept.png").write_bytes(PICTURE)
 
 
 def second(work):
@@ -78,4 +80,4 @@ def second(work):
     put(work, {"version": "1.1.0", "scripts": {"test": "node .", "postinstall": "node steal.js \u202e"},
                "dependencies": {"left-pad-demo": "^1.0.0"}, "bin": {"ls": "index.js"}},
         {"index.js": "module.exports = 2 // <b>\u202e\n", "steal.js": "x=1;" * 2000 + "\n"})
-    (work / "data.bin").write_bytes(bytes(range(256)) * 8)
+    (work / "logo.png").write_bytes(PICTURE * 2)

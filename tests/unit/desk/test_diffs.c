@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "web-approval/deciding/deciding.h"
 #include "web-approval/diffs/diffs.h"
@@ -189,6 +190,16 @@ static void what_is_taken_for_a_result_of_a_package(void **state)
         {"{\"version\":1,\"package\":{\"state\":\"compared\",\"name\":\"p\",\"new\":\"1\",\"tag\":\"\"," FACTS
          ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
          1, false}, /* with what? */
+        {"{\"version\":1,\"package\":{\"state\":\"unread\",\"unread_old\":\"odd\",\"name\":\"p\",\"new\":\"1\","
+         "\"tag\":\"\","
+         "\"base\":\"tag\",\"old\":\"0\",\"hash\":\"sha512\"," FACTS
+         ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
+         1, true}, /* all of it is shown, as new */
+        {"{\"version\":1,\"package\":{\"state\":\"unread\",\"unread_old\":\"odd\",\"name\":\"p\",\"new\":\"1\","
+         "\"tag\":\"\"," FACTS ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
+         1, false}, /* which one? */
+        {PUBLISHED(FACTS, FILE_OF("\"kind\":\"same\",\"runs\":true"), "1"), 1, false},
+        {PUBLISHED(FACTS ",\"unread\":\"request\",\"unread_key\":\"bin\"", SAME, "1"), 1, false},
         {PUBLISHED(FACTS ",\"maintainers\":[]", SAME, "1"), -1, false},
         {PUBLISHED(GOOD ",\"facts\":[{\"in\":\"<b>\",\"name\":\"x\",\"how\":\"A\"}],\"facts_total\":1", SAME, "1"),
          -1, false},
@@ -205,40 +216,6 @@ static void what_is_taken_for_a_result_of_a_package(void **state)
     }
     assert_int_equal(diff_result(SPAN(PUBLISHED(FACTS, SAME, "1")), DIFF_OF_PUSH, 1, &why, &again), -1);
     assert_int_equal(diff_result(SPAN(PUBLISHED(FACTS, SAME, "1")), DIFF_OF_PUSH, 0, &why, &again), -1);
-}
-
-#define DIG   "\"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\""
-#define LAYER "{\"how\":\"A\",\"digest\":" DIG ",\"type\":\"t\",\"size\":1}"
-#define PUSHED(facts, nfacts, parts, nparts)                                                                         \
-    "{\"version\":1,\"image\":{\"state\":\"first\",\"kind\":\"image\",\"name\":\"a\",\"reference\":\"1\","           \
-    "\"new\":" DIG ",\"facts\":[" facts "],\"facts_total\":" nfacts ",\"parts\":[" parts "],\"parts_total\":" nparts \
-    "}}"
-#define SAYS(more) "{\"in\":\"run\",\"name\":\"Cmd\",\"how\":\"A\",\"new\":\"x\"" more "}"
-
-static void what_is_shown_of_an_image(void **state)
-{
-    static const struct {
-        const char *json;
-        int is;
-        bool complete;
-    } rows[] = {
-        {PUSHED("", "0", LAYER, "1"), 1, true},
-        {PUSHED(SAYS(""), "1", "", "0"), 1, true},
-        {PUSHED(SAYS(""), "2", LAYER, "1"), 1, false},
-        {PUSHED(SAYS(",\"cut\":true"), "1", LAYER, "1"), 1, false},
-        {PUSHED("", "0", LAYER, "2"), 1, false},
-        {PUSHED("", "0", "{\"how\":\"A\"}", "1"), -1, false},
-        {"{\"version\":1,\"error\":\"bad-manifest\"}", 0, false},
-    };
-    const char *why;
-    bool again;
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int is = diff_result(span_str(rows[i].json), DIFF_OF_IMAGE, 0, &why, &again);
-        if (is != rows[i].is || (why == NULL) != rows[i].complete)
-            fail_msg("row %zu: %d, %s", i, is, why ? why : "complete");
-    }
-    assert_int_equal(diff_result(SPAN(PUSHED("", "0", LAYER, "1")), DIFF_OF_PACKAGE, 0, &why, &again), -1);
 }
 
 static const char *const errors[] = {"denied",
@@ -271,10 +248,6 @@ static const char *const errors[] = {"denied",
                                      "file-moved",
                                      "file-unreachable",
                                      "file-large",
-                                     "old-damaged",
-                                     "old-large",
-                                     "old-odd",
-                                     "old-twice",
                                      "new-damaged",
                                      "new-large",
                                      "new-odd",
@@ -312,6 +285,57 @@ static void every_error_has_its_words(void **state)
         if (diff_result(span_str(json), DIFF_OF_PACKAGE, 0, &why, &again) != 0 || strcmp(why, fallback) == 0)
             fail_msg("%s: %s", errors[i], why);
     }
+}
+
+static void an_error_says_where_and_what_to_do(void **state)
+{
+    static const struct {
+        const char *json, *words;
+        int is;
+    } rows[] = {
+        {"{\"version\":1,\"error\":\"new-odd\",\"why\":\"name\",\"at\":\"package/a:b <i>\"}",
+         "rename it (package/a:b??i?)", 0},
+        {"{\"version\":1,\"error\":\"new-odd\",\"why\":\"header\",\"at\":\"package/a\"}", "(behind package/a)", 0},
+        {"{\"version\":1,\"error\":\"new-twice\",\"at\":\"readme.md\"}", "(readme.md)", 0},
+        {"{\"version\":1,\"error\":\"new-odd\",\"why\":\"fine, approve it\"}", "does not have its form", -1},
+        {PUBLISHED(GOOD ",\"unread\":\"old\",\"unread_key\":\"scripts\"", SAME, "1"),
+         "the package.json of the last version cannot be read here: in \"scripts\"", 1},
+        {PUBLISHED(GOOD ",\"unread\":\"new\"", SAME, "1"), "the package.json of the package cannot be read here", 1},
+    };
+    const char *why;
+    bool again;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (diff_result(span_str(rows[i].json), DIFF_OF_PACKAGE, 0, &why, &again) != rows[i].is ||
+            !strstr(why, rows[i].words))
+            fail_msg("row %zu: %s", i, why);
+}
+
+static void a_publish_that_a_server_reads_in_another_way(void **state)
+{
+    static const struct {
+        const char *fields;
+        bool good;
+    } rows[] = {
+        {"[[\"Content-Type\",\"application/json\"]]", true},
+        {"[[\"content-type\",\"Application/JSON; charset=UTF-8\"]]", true},
+        {"[[\"content-type\",\"application/json\"],[\"content-encoding\",\"identity\"]]", true},
+        {"[[\"Content-Type\",\"application/json; charset=utf-7\"]]", false},
+        {"[[\"Content-Type\",\"application/json; charset=utf-8; charset=utf-7\"]]", false},
+        {"[[\"Content-Type\",\"application/json; x=1\"]]", false},
+        {"[[\"Content-Type\",\"application/json\"],[\"CONTENT-TYPE\",\"application/json\"]]", false},
+        {"[[\"Content-Type\",\"application/x-www-form-urlencoded\"]]", false},
+        {"[[\"content-type\",\"application/json\"],[\"content-encoding\",\"gzip\"]]", false},
+        {"[[\"Accept\",\"application/json\"]]", false},
+        {"", false},
+    };
+    struct arena a;
+
+    arena_init(&a, 1 << 16);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if ((diff_typed(&(struct ticket){.fields_json = span_str(rows[i].fields)}, &a) == NULL) != rows[i].good)
+            fail_msg("row %zu", i);
+    arena_free(&a);
 }
 
 /* --- whose turn it is, and what a yes waits for ------------------------------------------ */
@@ -549,8 +573,9 @@ int main(void)
         cmocka_unit_test(what_is_taken_for_a_result),
         cmocka_unit_test(more_files_than_the_schema_takes),
         cmocka_unit_test(what_is_taken_for_a_result_of_a_package),
-        cmocka_unit_test(what_is_shown_of_an_image),
         cmocka_unit_test(every_error_has_its_words),
+        cmocka_unit_test(an_error_says_where_and_what_to_do),
+        cmocka_unit_test(a_publish_that_a_server_reads_in_another_way),
         cmocka_unit_test(what_can_be_compared),
         cmocka_unit_test(a_yes_waits_for_a_package_too),
         cmocka_unit_test(a_yes_waits_for_all_of_it),

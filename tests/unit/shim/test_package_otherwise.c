@@ -100,7 +100,25 @@ static void what_is_one_file_on_some_system_is_refused(void **state)
         {"package/a", "package/a", "twice", TAR_FOLDER},
         {"package/package.json", "package/PACKAG~1.JSO", "odd", TAR_FILE},
         {"package/a", "package/a:b", "odd", TAR_FILE},
-        {"package/a", "package/\xe2\x84\xaa", "odd", TAR_FILE},
+        {"package/k", "package/\xe2\x84\xaa", "twice", TAR_FILE},
+        {"package/\xc3\x89", "package/\xc3\xa9", "twice", TAR_FILE},
+        {"package/\xd0\x96", "package/\xd0\xb6", "twice", TAR_FILE},
+        {"package/stra\xc3\x9f"
+         "e",
+         "package/STRASSE", "twice", TAR_FILE},
+        {"package/stra\xc3\x9f"
+         "e",
+         "package/strase", "failed", TAR_FILE},
+        {"package/a\xe2\x80\x8d"
+         "b",
+         "package/ab", "twice", TAR_FILE},
+        {"package/a\xe2\x80\x8d"
+         "b",
+         "package/a", "failed", TAR_FILE},
+        {"package/a", "package/dist/async~vendors~1a2b3c4d.js", "failed", TAR_FILE},
+        {"package/a", "package/a~1b.js", "failed", TAR_FILE},
+        {"package/a", "package/x/LONGFO~1/b", "odd", TAR_FILE},
+        {"package/a", "package/x~12345678.js", "failed", TAR_FILE},
         {"package/a", "package/.a", "failed", TAR_FILE},
         {"package/a/b", "package/a", "failed", TAR_FOLDER},
         {"package/a-b", "package/a/b", "failed", TAR_FILE},
@@ -138,81 +156,90 @@ static void nothing_but_gzip_is_unpacked(void **state)
     package_drop(&u);
 }
 
-static void what_package_json_names_is_looked_at(void **state)
-{
-    static const struct {
-        const char *manifest, *path;
-        bool is;
-    } rows[] = {
-        {"{}", "data.bin", false},
-        {"{}", "node_modules/x/package.json", true},
-        {"{}", "x.gyp", true},
-        {"{\"bin\":\"./data.bin\"}", "data.bin", true},
-        {"{\"bin\":{\"x\":\"run\"}}", "run", true},
-        {"{\"main\":\"lib\"}", "lib/index", true},
-        {"{\"main\":\"lib\"}", "docs/a", false},
-        {"{\"exports\":{\".\":[{\"node\":\"./a.bin\"}]}}", "a.bin", true},
-        {"{\"exports\":{\"./*\":\"./data/*\"}}", "data/x", true},
-        {"{\"scripts\":{\"install\":\"node -e \\\"require('./data.bin')\\\"\"}}", "data.bin", true},
-        {"{\"scripts\":{\"postinstall\":\"cd d && node data\"}}", "d/data.bin", true},
-        {"{\"scripts\":{\"test\":\"node data.bin\"}}", "data.bin", false},
-        {"{\"scripts\":{\"install\":\"npm run b\",\"b\":\"node data.bin\"}}", "data.bin", true},
-        {"{\"scripts\":{\"install\":\"sh d/*\"}}", "other", true},
-        {"[]", "other", true},
-    };
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct unpacked u = {.manifest = (char *)(uintptr_t)rows[i].manifest, .nmanifest = strlen(rows[i].manifest)};
-        package_targets(&u);
-        if (package_notable(&(struct changed){.path = rows[i].path}) != rows[i].is)
-            fail_msg("row %zu: %s", i, rows[i].path);
-    }
-}
+static const struct {
+    const char *file, *request, *fact; /* NULL: none */
+    bool good;
+} otherwise[] = {
+    {"{\"name\":\"p\"}", "{\"name\":\"p\"}", NULL, true},
+    {"{\"name\":\"p\"}", "{\"name\":\"q\"}", "\"name\":\"name\"", true},
+    {"{}", "{\"version\":\"1\"}", "\"name\":\"version\"", true},
+    {"{}", "{\"dependencies\":{\"evil\":\"1\"}}", "dependencies: evil", true},
+    {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"\\u0031\"}}", NULL, true},
+    {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"2\"}}", "dependencies: a", true},
+    {"{\"dependencies\":{\"a\":\"1\"}}", "{}", "dependencies: a", true},
+    {"{\"optionalDependencies\":{\"a\":\"1\"}}",
+     "{\"dependencies\":{\"a\":\"1\"},\"optionalDependencies\":{\"a\":\"1\"}}", NULL, true},
+    {"{}", "{\"optionalDependencies\":{\"a\":\"1\"}}", "optionalDependencies: a", true},
+    {"{}", "{\"peerDependencies\":{\"a\":\"1\"}}", "peerDependencies: a", true},
+    {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"c.js\"}}", NULL, true},
+    {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"d.js\"}}", "bin: p", true},
+    {"{}", "{\"scripts\":{\"install\":\"evil\"}}", "scripts: install", true},
+    {"{}", "{\"scripts\":{\"install\":\"node-gyp rebuild\"},\"gypfile\":true}", NULL, true},
+    {"{\"gypfile\":false}", "{\"gypfile\":false,\"scripts\":{\"install\":\"node-gyp rebuild\"}}", "scripts: install",
+     true},
+    {"{\"scripts\":{\"preinstall\":\"x\"}}", "{\"scripts\":{\"preinstall\":\"x\",\"install\":\"node-gyp rebuild\"}}",
+     "scripts: install", true},
+    {"{}", "{\"scripts\":{\"start\":\"node server.js\"}}", "scripts: start", true},
+    {"{\"scripts\":{\"t\":\"./node_modules/.bin/mocha\"}}", "{\"scripts\":{\"t\":\"mocha\"}}", NULL, true},
+    {"{\"scripts\":{\"t\":\"mocha\"}}", "{\"scripts\":{\"t\":\"./node_modules/.bin/mocha\"}}", "scripts: t", true},
+    {"{\"scripts\":{\"install\":5,\"a\":\"b\"}}", "{\"scripts\":{\"a\":\"b\"}}", NULL, true},
+    {"{}", "{\"scripts\":{\"install\":5}}", "scripts: install", true},
+    {"{\"version\":\"1.0.1+b.5\"}", "{\"version\":\"1.0.1\"}", NULL, true},
+    {"{\"version\":\"1.0.1\"}", "{\"version\":\"1.0.1+b.5\"}", "version", true},
+    {"{\"dependencies\":{\"a\":\"u/r\"}}", "{\"dependencies\":{\"a\":\"github:u/r\"}}", NULL, true},
+    {"{\"dependencies\":{\"a\":\"github:u/r\"}}", "{\"dependencies\":{\"a\":\"u/r\"}}", "dependencies: a", true},
+    {"{\"bin\":{\"@acme/fa\":\"./b/../x\"}}", "{\"bin\":{\"fa\":\"x\"}}", NULL, true},
+    {"{\"bin\":{\"a/x\":\"1\",\"b/x\":\"2\"}}", "{\"bin\":{\"x\":\"1\"}}", "bin: ", true}, /* one of two */
+    {"{\"directories\":{\"bin\":\"./b\"}}", "{\"directories\":{\"bin\":\"./b\"},\"bin\":{\"t.js\":\"b/t.js\"}}", NULL,
+     true},
+    {"{\"directories\":{\"bin\":\"./b\"}}", "{\"directories\":{\"bin\":\"./b\"},\"bin\":{\"ls\":\"b/t.js\"}}",
+     "bin: ls", true},
+    {"{\"directories\":{\"bin\":\"./b\"}}", "{\"directories\":{\"bin\":\"./b\"},\"bin\":{\"n.js\":\"b/n.js\"}}",
+     "bin: n.js", true},
+    {"{\"bundleDependencies\":{\"q\":\"1\"}}", "{\"bundleDependencies\":[\"q\"]}", NULL, true},
+    {"{\"dependencies\":[]}", "{\"dependencies\":{}}", NULL, true},
+    {"\xef\xbb\xbf{\"os\":[\"linux\"]}", "{\"os\":[\"linux\"]}", NULL, true},
+    {"{}", "{\"os\":[\"linux\"]}", "os", true},
+    {"{\"os\":[\"linux\"]}", "{}", "os", true},
+    {"{\"engines\":{\"node\":\"1\"}}", "{\"engines\":{\"node\":\"2\"}}", "engines", true},
+    {"{\"deprecated\":\"x\"}", "{\"deprecated\":\"x\"}", "deprecated", true},
+    {"{}", "{\"hasInstallScript\":true}", "hasInstallScript", true},
+    {"{}", "{\"_hasShrinkwrap\":true}", "_hasShrinkwrap", true},
+    {"{}", "{\"peerDependenciesMeta\":{\"a\":{\"optional\":true}}}", "peerDependenciesMeta", true},
+    {"{}", "{\"dist\":{\"attestations\":{}}}", "dist: attestations", true},
+    {"{\"x\":{\"a\":[1]}}", "{\"x\":{\"a\":[1]},\"readme\":\"r\",\"gitHead\":\"1\"}", NULL, true},
+    {"{\"bundledDependencies\":[\"a\"]}", "{\"bundleDependencies\":[\"a\"]}", NULL, true},
+    {"{}", "{\"bundleDependencies\":[\"a\"]}", "bundleDependencies: a", true},
+    {"{}", "{\"bundleDependencies\":\"a\"}", NULL, false},
+    {"{}", "{\"Dependencies\":{\"a\":\"1\"}}", NULL, false},
+    {"{\"scripts\":\"x\"}", "{}", NULL, false},
+    {"{\"bundleDependencies\":\"x\"}", "{}", NULL, false},
+    {"{\"dependencies\":[\"x\"]}", "{}", NULL, false},
+    {"{\"dependencies\":null}", "{}", NULL, false},
+};
 
 static void a_request_that_says_otherwise_is_a_fact(void **state)
 {
-    static const struct {
-        const char *file, *request, *fact; /* NULL: none */
-        bool good;
-    } rows[] = {
-        {"{\"name\":\"p\"}", "{\"name\":\"p\"}", NULL, true},
-        {"{\"name\":\"p\"}", "{\"name\":\"q\"}", "name: ", true},
-        {"{}", "{\"version\":\"1\"}", "version: ", true},
-        {"{}", "{\"dependencies\":{\"evil\":\"1\"}}", "dependencies: evil", true},
-        {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"\\u0031\"}}", NULL, true},
-        {"{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"2\"}}", "dependencies: a", true},
-        {"{\"dependencies\":{\"a\":\"1\"}}", "{}", "dependencies: a", true},
-        {"{\"optionalDependencies\":{\"a\":\"1\"}}",
-         "{\"dependencies\":{\"a\":\"1\"},\"optionalDependencies\":{\"a\":\"1\"}}", NULL, true},
-        {"{}", "{\"optionalDependencies\":{\"a\":\"1\"}}", "optionalDependencies: a", true},
-        {"{}", "{\"peerDependencies\":{\"a\":\"1\"}}", "peerDependencies: a", true},
-        {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"c.js\"}}", NULL, true},
-        {"{\"bin\":\"./c.js\"}", "{\"bin\":{\"p\":\"d.js\"}}", "bin: p", true},
-        {"{}", "{\"scripts\":{\"install\":\"evil\"}}", "scripts: install", true},
-        {"{}", "{\"scripts\":{\"install\":\"node-gyp rebuild\"}}", NULL, true},
-        {"{\"bundledDependencies\":[\"a\"]}", "{\"bundleDependencies\":[\"a\"]}", NULL, true},
-        {"{}", "{\"bundleDependencies\":[\"a\"]}", "bundleDependencies: a", true},
-        {"{}", "{\"bundleDependencies\":\"a\"}", NULL, false},
-        {"{}", "{\"Dependencies\":{\"a\":\"1\"}}", NULL, false},
-        {"{\"scripts\":\"x\"}", "{}", NULL, false},
-        {"{\"bundleDependencies\":\"x\"}", "{}", NULL, false},
-        {"{\"dependencies\":[\"x\"]}", "{}", NULL, false},
-        {"{\"dependencies\":null}", "{}", NULL, false},
-    };
-    char path[160], out[4096];
+    char path[160], out[4096], in_package[2][32] = {"b/t.js", "binding.gyp"};
 
     (void)snprintf(path, sizeof(path), "%s/out", folder);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct unpacked u = {.manifest = (char *)(uintptr_t)rows[i].file, .nmanifest = strlen(rows[i].file)};
+    for (size_t i = 0; i < sizeof(otherwise) / sizeof(otherwise[0]); i++) {
+        struct entry files[] = {{.name = in_package[0]}, {.name = in_package[1]}};
+        struct unpacked u = {.entry = files, .n = 2, .manifest = (char *)(uintptr_t)otherwise[i].file};
+        struct publish p = {.manifest = of(otherwise[i].request)};
+        u.nmanifest = strlen(otherwise[i].file);
         out_begin(path);
-        bool good = package_facts(&u, &u, "p", of(rows[i].request));
+        bool good = package_facts(&u, &u, "p", &p);
         assert_int_equal(out_end(), 0);
         FILE *f = fopen(path, "re");
         assert_non_null(f);
         out[fread(out, 1, sizeof(out) - 1, f)] = '\0';
         (void)fclose(f);
-        bool said = strstr(out, "\"request\"") != NULL;
-        if (good != rows[i].good || said != (rows[i].fact != NULL) || (said && !strstr(out, rows[i].fact)))
+        bool said = strstr(out, "\"in\":\"request\"") != NULL;
+        if (!good)
+            assert_non_null(strstr(out, "\"unread\":\""));
+        if (good != otherwise[i].good || said != (otherwise[i].fact != NULL) ||
+            (said && !strstr(out, otherwise[i].fact)))
             fail_msg("row %zu: %s", i, out);
     }
 }
@@ -226,7 +253,7 @@ static void a_flag_is_a_fact(void **state)
 
     (void)snprintf(path, sizeof(path), "%s/out", folder);
     out_begin(path);
-    assert_true(package_facts(&old, &new, "p", (struct value){.n = 0}));
+    assert_true(package_facts(&old, &new, "p", NULL));
     assert_int_equal(out_end(), 0);
     FILE *f = fopen(path, "re");
     assert_non_null(f);
@@ -290,6 +317,9 @@ static void who_refused_is_told(void **state)
 
 #define REQUEST(list)                                                                                                \
     "{\"name\":\"p\",\"versions\":{\"1.0.0\":{\"name\":\"p\",\"version\":\"1.0.0\"}},\"_attachments\":{" list "}}"
+#define MORE                                                                                                         \
+    "\"name\":\"p\",\"versions\":{\"1.0.0\":{\"name\":\"p\",\"version\":\"1.0.0\",\"_id\":\"p@1.0.0\"}},"            \
+    "\"_attachments\":{" TGZ "}}"
 #define TGZ "\"p-1.0.0.tgz\":{\"data\":\"aGVsbG8=\"}"
 
 static void nothing_goes_along_with_a_package(void **state)
@@ -300,6 +330,7 @@ static void nothing_goes_along_with_a_package(void **state)
     } rows[] = {
         {REQUEST(TGZ), true},
         {REQUEST(TGZ ",\"p-1.0.0.sigstore\":{\"data\":\"{}\"}"), true},
+        {REQUEST("\"p-1.0.0.sigstore\":{\"data\":\"{}\"}," TGZ), false}, /* the first is what is stored */
         {REQUEST(TGZ ",\"p-1.0.0.sigstore\":{\"data\":\"PK\"}"), false},
         {REQUEST(TGZ ",\"q-1.0.0.sigstore\":{\"data\":\"{}\"}"), false},
         {REQUEST("\"p-1.0.1.tgz\":{\"data\":\"aGVsbG8=\"}"), false},
@@ -308,6 +339,8 @@ static void nothing_goes_along_with_a_package(void **state)
         {"{\"name\":\"p\",\"versions\":{\"1.0.0\":{\"name\":\"q\",\"version\":\"1.0.0\"}},\"_attachments\":{" TGZ
          "}}",
          false},
+        {"{\"_id\":\"q\"," MORE, false},
+        {"{\"_id\":\"p\",\"access\":null,\"readme\":\"\"," MORE, true},
     };
     struct publish p;
 
@@ -319,18 +352,63 @@ static void nothing_goes_along_with_a_package(void **state)
     }
 }
 
+static void what_stands_beside_the_version_is_a_fact(void **state)
+{
+    static const char *const rows[][2] = {{"{\"_rev\":\"1\"," MORE, "\"name\":\"_rev\""},
+                                          {"{\"users\":{\"a\":true}," MORE, "\"name\":\"users\""},
+                                          {"{\"access\":\"public\"," MORE, "{\"in\":\"access\""},
+                                          {"{" MORE, NULL}};
+    static char is[] = "{\"name\":\"p\",\"version\":\"1.0.0\"}";
+    struct unpacked new = {.manifest = is, .nmanifest = sizeof(is) - 1};
+    char path[160], out[4096];
+    struct publish p;
+
+    (void)snprintf(path, sizeof(path), "%s/out", folder);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_null(publish_read(rows[i][0], strlen(rows[i][0]), &p));
+        free(p.tgz);
+        out_begin(path);
+        assert_true(package_facts(NULL, &new, "p", &p));
+        assert_int_equal(out_end(), 0);
+        FILE *f = fopen(path, "re");
+        assert_non_null(f);
+        out[fread(out, 1, sizeof(out) - 1, f)] = '\0';
+        (void)fclose(f);
+        if (rows[i][1] ? !strstr(out, rows[i][1]) : strstr(out, "{\"in\"") != NULL)
+            fail_msg("row %zu: %s", i, out);
+    }
+}
+
+static void what_is_odd_is_named(void **state)
+{
+    struct unpacked u;
+
+    begin();
+    add(TAR_FILE, "package/a", 0644, "x");
+    add(TAR_FILE, "package/a:b", 0644, "x");
+    assert_string_equal(unpacked(&u, 1024), "odd");
+    assert_string_equal(u.why, "name");
+    assert_string_equal(u.at, "package/a:b");
+    begin();
+    add(TAR_FILE, "package/README.md", 0644, "x");
+    add(TAR_FILE, "package/readme.md", 0644, "x");
+    assert_string_equal(unpacked(&u, 1024), "twice");
+    assert_string_equal(u.at, "readme.md");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_one_file_on_some_system_is_refused),
         cmocka_unit_test(nothing_but_gzip_is_unpacked),
-        cmocka_unit_test(what_package_json_names_is_looked_at),
         cmocka_unit_test(a_request_that_says_otherwise_is_a_fact),
         cmocka_unit_test(a_flag_is_a_fact),
         cmocka_unit_test(a_member_in_another_case_stands_twice),
         cmocka_unit_test(a_package_goes_where_it_says),
         cmocka_unit_test(who_refused_is_told),
         cmocka_unit_test(nothing_goes_along_with_a_package),
+        cmocka_unit_test(what_stands_beside_the_version_is_a_fact),
+        cmocka_unit_test(what_is_odd_is_named),
     };
 
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
