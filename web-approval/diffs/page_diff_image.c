@@ -133,6 +133,8 @@ static void fact(struct exchange *x, const struct json *f)
         PUT(x, " &#8594; ");
     }
     said(x, f, "new");
+    if (diff_truth(f, "old_cut"))
+        PUT(x, " <span class=\"count\">what it was is longer than is shown</span>");
     PUT(x, "</li>\n");
 }
 
@@ -158,10 +160,14 @@ static void opened(struct exchange *x, const struct json *p)
     if (!json_get(p, SPAN("opened")))
         return;
     if (!diff_says(p, "opened", "yes")) {
-        PUT(x, " <b>");
-        show_own(&x->out, diff_says(p, "opened", "none") ? "not in the registry" : "not looked into");
-        PUT(x, "</b>");
+        PUT(x, " <b>not looked into</b>");
         return;
+    }
+    if (json_get(p, SPAN("os"))) {
+        PUT(x, " for ");
+        word(x, p, "os");
+        PUT(x, " on ");
+        word(x, p, "architecture");
     }
     PUT(x, " <span class=\"count\">");
     show_count(&x->out, diff_number(p, "layers"), "layer");
@@ -197,6 +203,10 @@ static void part(struct exchange *x, const struct json *p)
     if (json_get(p, SPAN("says"))) {
         PUT(x, " listed as ");
         said_text(x, json_text(p, SPAN("says")));
+    }
+    if (json_get(p, SPAN("unpacked"))) {
+        PUT(x, " unpacked as ");
+        word(x, p, "unpacked");
     }
     if (json_get(p, SPAN("by"))) {
         PUT(x, " said to be made by ");

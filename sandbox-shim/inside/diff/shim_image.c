@@ -17,11 +17,13 @@
     "application/vnd.docker.distribution.manifest.v2+json"
 #define ACCEPT_ANY "Accept: */*"
 
+static const uint64_t SIZE_SUM_MAX = 1000ull * 1000 * 1000 * 1000 * 1000;
+
 struct one { /* of the two */
     bool is;
     char digest[IMAGE_DIGEST_MAX + 1];
     struct manifest manifest;
-    struct value config;
+    struct value config, raw; /* raw: of one that is no JSON */
 };
 struct image {
     const char *url;
@@ -101,12 +103,14 @@ static const char *config_fetch(const struct image *w, struct one *one)
         return "failed";
     if (strcmp(is, config->digest) != 0 || bytes.n != config->size)
         return "integrity";
-    one->config =
-        text_is_utf8(bytes.p, bytes.n) ? json_whole(bytes.p, bytes.n) : (struct value){.n = 0}; /* it stays */
-    if (one->config.n == 0 && bytes.n > 0 && text_is_utf8(bytes.p, bytes.n) && !manifest_is_run(&one->manifest))
-        one->config = (struct value){bytes.p, bytes.n};
-    bool good = bytes.n == 0 ? !manifest_is_run(&one->manifest) : one->config.n > 0;
-    return good && manifest_layers(&one->manifest, one->config) ? NULL : "bad";
+    if (!text_is_utf8(bytes.p, bytes.n))
+        return "bad";
+    one->config = json_whole(bytes.p, bytes.n); /* which stay */
+    if (one->config.n == 0)
+        one->raw = (struct value){bytes.p, bytes.n};
+    return manifest_is_run(&one->manifest) && !json_is(one->config, '{') ? "bad"
+           : !manifest_layers(&one->manifest, one->config)               ? "bad"
+                                                                         : NULL;
 }
 
 static void new_config(struct image *w)
@@ -115,8 +119,7 @@ static void new_config(struct image *w)
 
     if (error && strcmp(error, "bad") != 0)
         over_of("config", error);
-    if (error || (manifest_is_run(&w->new.manifest) && !json_is(w->new.config, '{')) ||
-        !facts_take(NEW, &w->new.manifest, w->new.config))
+    if (error || !facts_take(NEW, &w->new.manifest, w->new.config, w->new.raw))
         over("bad-config");
 }
 
@@ -140,7 +143,7 @@ static void old_fetch(struct image *w)
             over_of("config", error);
         w->unread = true;
     }
-    w->unread = w->unread || !facts_take(OLD, &w->old.manifest, w->old.config);
+    w->unread = w->unread || !facts_take(OLD, &w->old.manifest, w->old.config, w->old.raw);
     w->old.is = !w->unread;
     if (w->unread) {
         facts_forget(OLD);
@@ -160,38 +163,50 @@ static void word_put(const char *key, const char *text, bool first)
     out_text(text, strlen(text), IMAGE_WORD_MAX, &odd);
 }
 
-/* What an image of a list is: how it is run, as its own configuration says, how many layers, and of how many bytes.
- */
-static void child_put(const struct image *w, const struct part *p)
+/* What comes later, or was kept back for a moment, is asked for again; what is wrong is told. */
+static bool child_read(const struct image *w, const struct part *p, struct one *child)
 {
     char url[IMAGE_URL_MAX + IMAGE_DIGEST_MAX + 16], is[IMAGE_DIGEST_MAX + 1];
-    struct one child = {.is = true};
     struct git_said bytes = {0};
-    uint64_t size = 0;
-    bool twice = false;
 
     (void)snprintf(url, sizeof(url), "%s/manifests/%s", w->place.base, p->digest);
     const char *error = package_fetch(url, ACCEPT_MANIFEST, IMAGE_MANIFEST_MAX, FETCH_STAYS, &bytes);
-    if (!error && (!digest_is(&bytes, is) || strcmp(is, p->digest) != 0 || bytes.n != p->size))
-        error = "integrity";
-    if (!error)
-        error = manifest_read(bytes.p, bytes.n, p->type, &child.manifest);
-    if (!error && child.manifest.list)
-        error = "list";
-    if (!error)
-        error = config_fetch(w, &child);
-    if (error) {
-        out_raw(strcmp(error, "not-found") == 0 ? ",\"opened\":\"none\"" : ",\"opened\":\"no\"");
+    if (error && strcmp(error, "not-found") == 0)
+        over("list-early");
+    if (error && strcmp(error, "large") != 0)
+        over_of("manifest", error);
+    if (error || !digest_is(&bytes, is) || strcmp(is, p->digest) != 0 || bytes.n != p->size ||
+        manifest_read(bytes.p, bytes.n, p->type, &child->manifest) != NULL || child->manifest.list)
+        return false;
+    if ((error = config_fetch(w, child)) != NULL && strcmp(error, "bad") != 0 && strcmp(error, "large") != 0)
+        over_of("config", error);
+    return error == NULL && json_once(child->config);
+}
+
+/* What an image of a list is: for which system, how it is run, how many layers, of how many bytes, and from where. */
+static void child_put(const struct image *w, const struct part *p)
+{
+    struct one child = {.is = true};
+    bool twice = false, elsewhere = p->elsewhere;
+    uint64_t size = 0;
+
+    if (!child_read(w, p, &child)) {
+        out_raw(",\"opened\":\"no\"");
         return;
     }
-    for (size_t i = 0; i < child.manifest.n; i++)
-        size += child.manifest.part[i].size;
-    struct value run = json_member(child.config, "config", &twice);
-    bool all =
-        value_put(",\"run\":", manifest_is_run(&child.manifest) && json_once(child.config) ? run : child.config);
+    for (size_t i = 0; i < child.manifest.n; i++) {
+        elsewhere |= child.manifest.part[i].elsewhere;
+        size += size < SIZE_SUM_MAX ? child.manifest.part[i].size : 0;
+    }
+    bool run = manifest_is_run(&child.manifest);
+    bool all = value_put(",\"run\":", run ? json_member(child.config, "config", &twice) : child.config);
+    all = raw_put(",\"run\":", child.raw) && all;
+    all = value_put(",\"os\":", json_member(child.config, "os", &twice)) && all;
+    all = value_put(",\"architecture\":", json_member(child.config, "architecture", &twice)) && all;
     out_raw(all && !twice ? ",\"opened\":\"yes\"" : ",\"opened\":\"no\"");
+    out_raw(elsewhere ? ",\"elsewhere\":true" : "");
     out_number("layers", child.manifest.n);
-    out_number("bytes", size);
+    out_number("bytes", size < SIZE_SUM_MAX ? size : SIZE_SUM_MAX);
     manifest_drop(&child.manifest);
 }
 
@@ -208,12 +223,15 @@ static void part_put(const struct image *w, const struct one *of, size_t i, char
     word_put("type", p->type, false);
     out_number("size", p->size);
     bool all = how == 's' || !p->more || value_put(",\"says\":", p->is);
+    all = (how == 's' || value_put(",\"unpacked\":", p->id)) && all;
     all = value_put(",\"by\":", p->step) && all;
-    out_raw(p->elsewhere ? ",\"elsewhere\":true" : "");
-    out_raw(all ? "" : ",\"cut\":true");
-    if (of->manifest.list && how == 'A' && opened++ < IMAGE_OPENED_MAX)
+    out_raw(all || how == 'D' ? "" : ",\"cut\":true");
+    bool looks = of->manifest.list && how == 'A';
+    if (looks && opened++ < IMAGE_OPENED_MAX)
         child_put(w, p);
-    else if (of->manifest.list && how == 'A')
+    else
+        out_raw(p->elsewhere ? ",\"elsewhere\":true" : "");
+    if (looks && opened > IMAGE_OPENED_MAX)
         out_raw(",\"opened\":\"no\"");
     out_raw("}");
 }
@@ -265,8 +283,8 @@ void image_diff(char **argv)
     if (!image_place(w.url, &w.place))
         over("bad-address");
     request_take(&w, argv[1]);
-    old_fetch(&w);
     new_config(&w);
+    old_fetch(&w);
     out_begin(DIFF_FILE);
     image_put(&w);
     _exit(out_end() == 0 ? 0 : 1);

@@ -17,14 +17,14 @@ enum {
     IMAGE_CONFIG_MAX = 4 * 1024 * 1024,
     IMAGE_PARTS_MAX = 300, /* layers of one, or images of a list */
     IMAGE_DIGEST_MAX = 7 + 64,
-    IMAGE_WORD_MAX = 300,       /* of a name, a tag, a type */
-    IMAGE_URL_MAX = 4096,       /* of an address */
-    IMAGE_NAME_MAX = 255,       /* of a repository */
-    IMAGE_FACTS_MAX = 400,      /* shown */
-    IMAGE_KNOWN_MAX = 2000,     /* of both together, read */
-    IMAGE_FACT_MAX = 64 * 1024, /* bytes of what one of them says */
-    IMAGE_OPENED_MAX = 32,      /* images of a list that are looked into */
-    IMAGE_TWICE_MAX = 256,      /* members of an object within another */
+    IMAGE_WORD_MAX = 300,         /* of a name, a tag, a type */
+    IMAGE_URL_MAX = 4096,         /* of an address */
+    IMAGE_NAME_MAX = 255,         /* of a repository */
+    IMAGE_KNOWN_MAX = 2000,       /* facts that one of them says */
+    IMAGE_FACT_MAX = 512 * 1024,  /* bytes of what one of them says */
+    IMAGE_SAID_MAX = 1024 * 1024, /* of all of them, shown: what hides or reorders takes many times that on a page */
+    IMAGE_OPENED_MAX = 64,        /* images of a list that are looked into */
+    IMAGE_TWICE_MAX = 256,        /* members of an object within another */
 };
 
 /* argv: behind "--image-diff". Never returns: 0 where DIFF_FILE was written. */
@@ -57,7 +57,8 @@ struct manifest {
     struct part config, *part; /* malloc */
     size_t n;
 };
-/* Is nothing in it said twice, at any depth, nor in another case? */
+/* Is nothing in it said twice, at any depth, nor in another case? Of maps (labels, annotations, ports, volumes) the
+ * names are data: there another case is another one. */
 bool json_once(struct value v);
 /* Bytes that are one, and that every program takes for the same: NULL, or "bad-manifest". type: what they are said to
  * be; NULL: nothing is. */
@@ -76,11 +77,14 @@ void parts_compare(const struct manifest *old, const struct manifest *new, char 
 enum side { OLD, NEW };
 /* All that a manifest and a configuration say, but for their layers. config n == 0: there is none. False: something
  * is said twice, or it is more than is read here. */
-bool facts_take(enum side side, const struct manifest *m, struct value config);
+/* raw: a configuration of something else than an image to be run that is no JSON. */
+bool facts_take(enum side side, const struct manifest *m, struct value config, struct value raw);
 /* "facts":[...],"facts_total":n of what differs. */
 void facts_put(void);
 void facts_forget(enum side side);
 /* A value as it is shown: the text that it is, or as it is written. False: it is longer than is shown. */
 bool value_put(const char *key, struct value v);
+/* Bytes that are no JSON. */
+bool raw_put(const char *key, struct value v);
 
 #endif

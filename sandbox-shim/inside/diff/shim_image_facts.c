@@ -11,9 +11,10 @@ struct fact {
     const char *in;
     char *name;
     struct value is[2];
+    bool raw[2]; /* it is no JSON */
 };
-static struct fact known[IMAGE_KNOWN_MAX];
-static size_t nknown;
+static struct fact known[2 * IMAGE_KNOWN_MAX];
+static size_t nknown, of_side[2];
 
 void facts_forget(enum side side)
 {
@@ -27,24 +28,29 @@ void facts_forget(enum side side)
             free(known[i].name);
     }
     nknown = n;
+    of_side[side] = 0;
 }
 
 static bool fact_add(enum side side, const char *in, const char *name, struct value is)
 {
     struct fact *f = NULL;
 
+    if (of_side[side] >= IMAGE_KNOWN_MAX)
+        return false;
     for (size_t i = 0; i < nknown && !f; i++)
         if (strcmp(known[i].in, in) == 0 && strcmp(known[i].name, name) == 0)
             f = &known[i];
-    if (!f && nknown < IMAGE_KNOWN_MAX) {
+    if (!f) {
         f = &known[nknown];
         *f = (struct fact){.in = in, .name = strdup(name)};
-        nknown += f->name != NULL;
-        f = f->name ? f : NULL;
+        if (!f->name)
+            return false;
+        nknown++;
     }
-    if (!f || f->is[side].n > 0 || is.n == 0)
+    if (f->is[side].n > 0 || is.n == 0)
         return false; /* which counts is not the same for all */
     f->is[side] = is;
+    of_side[side]++;
     return true;
 }
 
@@ -78,7 +84,7 @@ static bool members(enum side side, const char *in, struct value of, const char 
 /* "NAME=VALUE": the name is what is told apart by. A value that is only in part a name keeps all of it. */
 static bool environment(enum side side, struct value list)
 {
-    char text[8 * 1024];
+    static char text[IMAGE_CONFIG_MAX + 1];
     struct value k, v;
     bool good = json_is(list, '[') || list.n == 0 || (list.n == 4 && json_is(list, 'n'));
 
@@ -105,15 +111,19 @@ static bool configuration(enum side side, struct value config)
 }
 
 /* Of something that is no image to be run it is whatever its program wants: all of it as it is written. */
-static bool content(enum side side, struct value config)
+static bool content(enum side side, struct value config, struct value raw)
 {
     static const char *const none[] = {NULL};
+    bool good = json_is(config, '{')
+                    ? members(side, "content", config, none)
+                    : (config.n + raw.n == 0 || fact_add(side, "content", "all of it", config.n ? config : raw));
 
-    return json_is(config, '{') ? members(side, "content", config, none)
-                                : fact_add(side, "content", "all of it", config);
+    for (size_t i = 0; i < nknown && raw.n > 0; i++)
+        known[i].raw[side] |= known[i].is[side].p == raw.p;
+    return good;
 }
 
-bool facts_take(enum side side, const struct manifest *m, struct value config)
+bool facts_take(enum side side, const struct manifest *m, struct value config, struct value raw)
 {
     static const char *const told[] = {"schemaVersion", "config", "layers", "manifests", "annotations", NULL};
     static const char *const of_part[] = {"mediaType", "digest", "size", NULL};
@@ -123,50 +133,67 @@ bool facts_take(enum side side, const struct manifest *m, struct value config)
     if (!m->list)
         good = good && members(side, "configuration", m->config.is, of_part) &&
                fact_add(side, "manifest", "configuration", json_member(m->config.is, "mediaType", &twice));
-    return good && !twice &&
-           (config.n == 0 || (manifest_is_run(m) ? configuration(side, config) : content(side, config)));
+    return good && !twice && (manifest_is_run(m) ? configuration(side, config) : content(side, config, raw));
 }
 
 /* --- said -------------------------------------------------------------------------------- */
+
+static size_t said; /* of all of them */
+
+bool raw_put(const char *key, struct value v)
+{
+    bool odd = false;
+    size_t most = said < IMAGE_SAID_MAX ? IMAGE_SAID_MAX - said : 0;
+
+    if (v.n == 0)
+        return true;
+    said += v.n;
+    out_raw(key);
+    return out_text(v.p, v.n, most < IMAGE_FACT_MAX ? most : IMAGE_FACT_MAX, &odd);
+}
 
 /* A text that could be taken for another value keeps its quotes. */
 bool value_put(const char *key, struct value v)
 {
     static char text[IMAGE_CONFIG_MAX + 1];
-    bool odd = false;
-
-    if (v.n == 0)
-        return true;
-    long n = json_text(v, text, sizeof(text));
+    long n = v.n > 0 ? json_text(v, text, sizeof(text)) : -1;
     struct value as = n >= 0 ? json_whole(text, (size_t)n) : (struct value){.n = 0};
-    bool bare = n >= 0 && (as.n == 0 || strchr("-0123456789", *as.p));
-    out_raw(key);
-    return out_text(bare ? text : v.p, bare ? (size_t)n : v.n, IMAGE_FACT_MAX, &odd);
+
+    if (n == 0) /* it is said, and empty */
+        out_raw(key), out_raw("\"\"");
+    return n == 0 ||
+           raw_put(key, n > 0 && (as.n == 0 || strchr("-0123456789", *as.p)) ? (struct value){text, (size_t)n} : v);
 }
 
+static void fact_put(const struct fact *f, bool first)
+{
+    const struct value *old = &f->is[OLD], *new = &f->is[NEW];
+    bool odd = false;
+
+    out_raw(first ? "{\"in\":\"" : ",{\"in\":\"");
+    out_raw(f->in);
+    out_raw("\",\"name\":");
+    bool all = out_text(f->name, strlen(f->name), IMAGE_WORD_MAX, &odd);
+    out_raw(old->n && new->n ? ",\"how\":\"M\"" : new->n ? ",\"how\":\"A\"" : ",\"how\":\"D\"");
+    bool was = (f->raw[OLD] ? raw_put : value_put)(",\"old\":", *old);
+    all = (f->raw[NEW] ? raw_put : value_put)(",\"new\":", *new) && all;
+    out_raw(all ? "" : ",\"cut\":true");
+    out_raw(was ? "}" : ",\"old_cut\":true}");
+}
+
+/* What is new before what is gone. */
 void facts_put(void)
 {
     uint64_t total = 0;
-    bool odd = false;
 
     out_raw(",\"facts\":[");
-    for (size_t i = 0; i < nknown; i++) {
-        const struct value *old = &known[i].is[OLD], *new = &known[i].is[NEW];
-        if (old->n == new->n && (old->n == 0 || memcmp(old->p, new->p, old->n) == 0))
-            continue;
-        if (total++ >= IMAGE_FACTS_MAX)
-            continue;
-        out_raw(total > 1 ? ",{\"in\":\"" : "{\"in\":\"");
-        out_raw(known[i].in);
-        out_raw("\",\"name\":");
-        bool all = out_text(known[i].name, strlen(known[i].name), IMAGE_WORD_MAX, &odd);
-        out_raw(old->n && new->n ? ",\"how\":\"M\"" : new->n ? ",\"how\":\"A\"" : ",\"how\":\"D\"");
-        all = value_put(",\"old\":", *old) && all;
-        all = value_put(",\"new\":", *new) && all;
-        if (!all)
-            out_raw(",\"cut\":true");
-        out_raw("}");
-    }
+    for (int gone = 0; gone <= 1; gone++)
+        for (size_t i = 0; i < nknown; i++) {
+            const struct value *old = &known[i].is[OLD], *new = &known[i].is[NEW];
+            if ((new->n == 0) == (gone == 1) &&
+                (old->n != new->n || (old->n > 0 && memcmp(old->p, new->p, old->n) != 0)))
+                fact_put(&known[i], total++ == 0);
+        }
     out_raw("]");
     out_number("facts_total", total);
 }

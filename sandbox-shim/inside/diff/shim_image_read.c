@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* --- where ------------------------------------------------------------------------------- */
 
@@ -108,25 +109,51 @@ static size_t json_count(struct value of)
     return n;
 }
 
-bool json_once(struct value of)
+static bool is_map(const char *name)
 {
-    char name[JSON_KEY_MAX + 1];
+    static const char *const maps[] = {"annotations", "labels", "exposedports", "volumes"};
+
+    for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+        if (strcasecmp(maps[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool once(struct value of, bool map);
+
+static bool member_once(struct value of, struct value key, struct value v, bool map)
+{
+    char name[JSON_KEY_MAX + 1], other[JSON_KEY_MAX + 1];
+    struct value k, w;
+    bool twice = false;
+
+    if (json_text(key, name, sizeof(name)) < 0)
+        return false;
+    if (!map)
+        (void)json_member(of, name, &twice);
+    for (const char *at = NULL; map && !twice && json_next(of, &at, &k, &w);)
+        twice = k.p != key.p && json_text(k, other, sizeof(other)) >= 0 && strcmp(name, other) == 0;
+    return !twice && once(v, !map && is_map(name));
+}
+
+static bool once(struct value of, bool map)
+{
     struct value key, v;
-    bool twice = false, list = json_is(of, '[');
+    bool list = json_is(of, '[');
 
     if (!list && !json_is(of, '{'))
         return true;
-    if (!list && json_count(of) > IMAGE_TWICE_MAX)
+    if (!list && json_count(of) > (map ? IMAGE_KNOWN_MAX : IMAGE_TWICE_MAX))
         return false;
-    for (const char *at = NULL; json_next(of, &at, &key, &v);) {
-        if (!list && json_text(key, name, sizeof(name)) < 0)
+    for (const char *at = NULL; json_next(of, &at, &key, &v);)
+        if (list ? !once(v, false) : !member_once(of, key, v, map)) /* as deep as JSON_DEEP at most */
             return false;
-        if (!list)
-            (void)json_member(of, name, &twice);
-        if (twice || !json_once(v)) /* as deep as JSON_DEEP at most */
-            return false;
-    }
     return true;
+}
+
+bool json_once(struct value of)
+{
+    return once(of, false);
 }
 
 static bool part_take(struct value v, struct part *p)
@@ -217,8 +244,8 @@ bool manifest_layers(struct manifest *m, struct value config)
     size_t n = 0;
     struct value root = json_member(config, "rootfs", &twice), ids = json_member(root, "diff_ids", &twice);
 
-    if (!manifest_is_run(m))
-        return true;
+    if (!manifest_is_run(m)) /* what has them is an image, whatever it is called */
+        return root.n == 0 && !twice;
     steps_take(m, json_member(config, "history", &twice));
     if (twice || json_text(json_member(root, "type", &twice), text, sizeof(text)) < 0 || strcmp(text, "layers") != 0)
         return false;
@@ -227,7 +254,7 @@ bool manifest_layers(struct manifest *m, struct value config)
             return false;
         m->part[n].id = v;
     }
-    return n == m->n && !twice;
+    return n == m->n && !twice && json_count(root) == 2;
 }
 
 static bool alike(struct value a, struct value b)

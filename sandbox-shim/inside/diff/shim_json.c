@@ -175,20 +175,19 @@ bool json_next(struct value of, const char **at, struct value *key, struct value
 }
 
 /* As readers do that pass over case: two letters beside ASCII are taken for s and k by them. */
+static int folded(const char **text)
+{
+    const char *p = *text;
+
+    *text += strncmp(p, "\xc5\xbf", 2) == 0 ? 2 : strncmp(p, "\xe2\x84\xaa", 3) == 0 ? 3 : 1;
+    return *text == p + 1 ? tolower((unsigned char)*p) : *text == p + 2 ? 's' : 'k';
+}
+
 static bool folds_to(const char *text, const char *name)
 {
-    for (; *text && *name; text++, name++) {
-        int c = (unsigned char)*text;
-        if (strncmp(text, "\xc5\xbf", 2) == 0) {
-            c = 's';
-            text++;
-        } else if (strncmp(text, "\xe2\x84\xaa", 3) == 0) {
-            c = 'k';
-            text += 2;
-        }
-        if (tolower(c) != tolower((unsigned char)*name))
+    while (*text && *name)
+        if (folded(&text) != folded(&name))
             return false;
-    }
     return *text == *name;
 }
 

@@ -143,7 +143,7 @@ static bool take(enum side side, const char *manifest, const char *config)
     struct manifest m;
 
     assert_null(manifest_read(manifest, strlen(manifest), NULL, &m));
-    bool good = facts_take(side, &m, of(config));
+    bool good = facts_take(side, &m, of(config), (struct value){.n = 0});
     manifest_drop(&m);
     return good;
 }
@@ -151,7 +151,7 @@ static bool take(enum side side, const char *manifest, const char *config)
 /* As it is written into the answer. */
 static const char *put(void)
 {
-    static char text[256 * 1024];
+    static char text[2 * IMAGE_SAID_MAX];
     char name[] = "/tmp/facts.XXXXXX";
     int fd = mkstemp(name);
 
@@ -338,6 +338,55 @@ static void layers_as_they_were_and_otherwise(void **state)
     manifest_drop(&old);
 }
 
+/* Names of maps are data: another case is another one, and as many as there are. */
+static void maps_and_what_is_none(void **state)
+{
+    static const struct {
+        const char *text;
+        bool good;
+    } rows[] = {
+        {"{\"container_config\":{\"Labels\":{\"a\":\"1\",\"A\":\"2\"}}}", true},
+        {"{\"container_config\":{\"Labels\":{\"a\":\"1\",\"a\":\"2\"}}}", false},
+        {"{\"container_config\":{\"Labels\":{\"a\":\"1\",\"\\u0061\":\"2\"}}}", false},
+        {"{\"container_config\":{\"Cmd\":[],\"cmd\":[]}}", false},
+        {"{\"container_config\":{\"Labels\":{\"a\":{\"b\":1,\"B\":2}}}}", false},
+        {"{\"a\":[{\"b\":1,\"b\":2}]}", false},
+        {"{\"U\xc5\xbf"
+         "er\":\"0\",\"User\":\"1\"}",
+         false},
+        {"{\"U\xc5\xbf"
+         "er\":\"0\",\"U\xc5\xbf"
+         "ER\":\"1\"}",
+         false},
+        {"{\"a\":1,\"b\":{\"c\":[1,2]}}", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (json_once(of(rows[i].text)) != rows[i].good)
+            fail_msg("row %zu", i);
+}
+
+/* Of a signature, a chart and the like: what it is is shown as it is, JSON or not, and what has layers is an image.
+ */
+static void of_something_else(void **state)
+{
+    static const char manifest[] = "{" TWO ",\"config\":" PART("application/vnd.x") "," LAYERS "}";
+    static const char raw[] = "{ \"a\\u";
+    struct value bytes = {raw, sizeof(raw) - 1};
+    struct manifest m;
+
+    (void)state;
+    facts_forget(OLD);
+    facts_forget(NEW);
+    assert_null(manifest_read(manifest, strlen(manifest), NULL, &m));
+    assert_true(manifest_layers(&m, of("{\"a\":1}")));
+    assert_false(manifest_layers(&m, of("{\"rootfs\":{}}")));
+    assert_true(facts_take(NEW, &m, of(""), bytes));
+    assert_non_null(strstr(put(), "\"name\":\"all of it\",\"how\":\"A\",\"new\":\"{ \\\"a\\\\u\""));
+    manifest_drop(&m);
+}
+
 static void by_what_a_layer_was_made(void **state)
 {
     static const char all[] =
@@ -370,6 +419,8 @@ int main(void)
         cmocka_unit_test(too_long_is_said_to_be_cut),
         cmocka_unit_test(bytes_that_are_no_text_hide_nothing),
         cmocka_unit_test(layers_as_they_were_and_otherwise),
+        cmocka_unit_test(maps_and_what_is_none),
+        cmocka_unit_test(of_something_else),
         cmocka_unit_test(by_what_a_layer_was_made),
     };
 
