@@ -461,6 +461,19 @@ static void unread_put(const char *side, const char *key)
     out_raw("\"");
 }
 
+bool package_legible(const struct unpacked *u, const char *name)
+{
+    struct value is = package_json(u);
+    bool good = json_is(is, '{');
+
+    for (size_t i = 0; i < SECTIONS && good; i++) {
+        struct pairs list = section_read(is, sections[i], name);
+        good = !list.bad;
+        free(list.at);
+    }
+    return good;
+}
+
 bool package_facts(const struct unpacked *old, const struct unpacked *new, const char *name,
                    const struct publish *request)
 {

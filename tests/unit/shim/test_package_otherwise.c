@@ -396,6 +396,30 @@ static void what_is_odd_is_named(void **state)
     assert_string_equal(u.at, "readme.md");
 }
 
+/* A version that nobody can mend any more does not hold up those that follow it. */
+static void a_last_version_that_is_not_read_is_told(void **state)
+{
+    static const struct {
+        const char *manifest;
+        bool good;
+    } rows[] = {
+        {"{\"name\":\"p\",\"bin\":\"x\"}", true},   {"{\"bin\":[]}", false}, {"{\"scripts\":null}", false},
+        {"{\"scripts\":{},\"Scripts\":{}}", false}, {"[]", false},           {"", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct unpacked u = {.manifest = (char *)(uintptr_t)rows[i].manifest, .nmanifest = strlen(rows[i].manifest)};
+        if (package_legible(&u, "p") != rows[i].good)
+            fail_msg("row %zu", i);
+    }
+    assert_false(package_legible(&(struct unpacked){.n = 0}, "p")); /* too long, or not there */
+    assert_string_equal(package_lost("not-found"), "gone");
+    assert_string_equal(package_lost("large"), "large");
+    assert_null(package_lost("unreachable"));
+    assert_null(package_lost("denied"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +433,7 @@ int main(void)
         cmocka_unit_test(nothing_goes_along_with_a_package),
         cmocka_unit_test(what_stands_beside_the_version_is_a_fact),
         cmocka_unit_test(what_is_odd_is_named),
+        cmocka_unit_test(a_last_version_that_is_not_read_is_told),
     };
 
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
