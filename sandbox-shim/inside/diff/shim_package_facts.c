@@ -207,6 +207,11 @@ static bool is_of_folder(const struct sides *s, const struct pair *request)
            has_file(s->package, path, false);
 }
 
+static bool is_empty(struct value v)
+{
+    return v.n == 0 || (json_is(v, '"') && v.n == 2);
+}
+
 /* A build has its script: where there is what it builds, and the file does not say otherwise. */
 static bool is_built(const struct sides *s)
 {
@@ -214,7 +219,7 @@ static bool is_built(const struct sides *s)
     struct value list = json_member(s->own, "scripts", &twice), gyp = json_member(s->own, "gypfile", &twice);
 
     return !twice && !json_is(gyp, 'f') && has_file(s->package, ".gyp", true) &&
-           json_member(list, "preinstall", &twice).n == 0 && json_member(list, "install", &twice).n == 0;
+           is_empty(json_member(list, "preinstall", &twice)) && is_empty(json_member(list, "install", &twice));
 }
 
 /* Of all dependencies of the file: does the request say that each is bundled? */
@@ -263,6 +268,9 @@ static void contradiction_put(const char *which, const struct pair *file, const 
 
 static void otherwise_put(const struct sides *s, const struct pair *file, const struct pair *request, uint64_t *total)
 {
+    if (file && request && strcmp(s->which, "scripts") == 0 && text_is(file, "install", "") &&
+        npm_made(s, NULL, request))
+        return; /* an empty one is none */
     if ((file && request && says_same(file->is, request->is, s->which)) ||
         ((!file || !request) && npm_made(s, file, request)))
         return;
@@ -409,19 +417,19 @@ static bool members_held(struct sides *s, struct value request, uint64_t *total)
 }
 
 /* Where the file is, and its hash, are held against it elsewhere; of more than that nobody here knows. */
-static bool dist_held(struct value request, uint64_t *total)
+static bool dist_held(struct value file, struct value request, uint64_t *total)
 {
     static const char *const known[] = {"integrity", "shasum", "tarball", "fileCount", "unpackedSize", NULL};
     static struct pair one;
     char name[JSON_KEY_MAX + 1];
     struct value key;
     bool twice = false;
-    struct value dist = json_member(request, "dist", &twice);
+    struct value dist = json_member(request, "dist", &twice), own = json_member(file, "dist", &twice);
 
     for (const char *at = NULL; json_next(dist, &at, &key, &one.is);) {
         if (json_text(key, name, sizeof(name)) < 0)
             return false;
-        if (!listed(name, known)) {
+        if (!listed(name, known) && !json_same(json_member(own, name, &twice), one.is, 0)) {
             (void)snprintf(one.name, sizeof(one.name), "%s", name);
             contradiction_put("dist", NULL, &one, total);
         }
@@ -461,7 +469,7 @@ static bool request_put(struct value file, const struct unpacked *u, struct valu
     }
     if (good)
         *key = NULL;
-    return good && dist_held(request, total) && members_held(&s, request, total);
+    return good && dist_held(file, request, total) && members_held(&s, request, total);
 }
 
 /* Beside what it says of the version. */
