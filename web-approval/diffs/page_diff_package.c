@@ -53,6 +53,11 @@ static void unread(struct exchange *x, const struct json *package)
     show_own(&x->out, diff_says(package, "unread_old", "twice") ? ", could not be read (it has two files of one name)"
                       : diff_says(package, "unread_old", "large")
                           ? ", could not be read (it has more in it than is compared)"
+                      : diff_says(package, "unread_old", "gone")
+                          ? ", could not be read (the registry lists it, and does not have its file)"
+                      : diff_says(package, "unread_old", "manifest")
+                          ? ", could not be read (its package.json is no JSON, longer than 128 KiB, or has a name "
+                            "twice, in another case or in another form than npm writes)"
                       : diff_says(package, "unread_old", "odd")
                           ? ", could not be read (programs differ in what they unpack of its headers and names)"
                           : ", could not be read (it is damaged)");

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "sandbox-shim/inside/diff/shim_diff.h"
+#include "sandbox-shim/inside/diff/shim_package.h"
 
 enum {
     MODE_LINK = 0120000,
@@ -140,6 +140,7 @@ struct seen {
     enum look is;
     bool dense;
     bool runs; /* of what is no text: it may */
+    bool data; /* it is known as what no program reads as text */
 };
 
 /* Not git's reading, for which one NUL makes a binary: text with some of them, or in 16 bits, is text. */
@@ -163,6 +164,7 @@ static struct seen looks(const char *id, const struct changed *c, const struct f
         else if (s.n > 2 && memcmp(s.p, "#!", 2) == 0)
             seen.is = LOOK_SCRIPT;
         seen.dense = is_dense(s.p, s.n);
+        seen.data = package_data(c->path, s.p, s.n);
         seen.runs = seen.is == LOOK_SCRIPT || c->mode[1] == MODE_PROGRAM ||
                     (f->runs ? f->runs(c, s.p, s.n) : is_notable(f, c));
     }
@@ -222,7 +224,7 @@ static void blobs_put(const struct changed *c, const uint64_t size[2], const str
     }
     struct seen was = looks(old, c, f), is = looks(new, c, f);
     /* Where a text was, what comes may only look as if it were none: no compiler minds what a comment has in it. */
-    bool hides = old != f->empty_blob && was.is == LOOK_TEXT;
+    bool hides = old != f->empty_blob && was.is == LOOK_TEXT && !is.data;
     if (was.is != LOOK_TEXT && is.is == LOOK_TEXT)
         old = f->empty_blob;
     if (!diff_said(&s, old, new, is.is == LOOK_TEXT))

@@ -279,6 +279,22 @@ static bool texts_same(struct value a, struct value b)
     return same;
 }
 
+/* The member of just that name; none where it stands twice. Below package.json itself names are told apart by case.
+ */
+static struct value member_exact(struct value of, const char *name)
+{
+    struct value found = {.n = 0}, key, v;
+    char text[JSON_KEY_MAX + 1];
+    size_t times = 0;
+
+    for (const char *at = NULL; json_is(of, '{') && json_next(of, &at, &key, &v);)
+        if (json_text(key, text, sizeof(text)) >= 0 && strcmp(text, name) == 0) {
+            found = v;
+            times++;
+        }
+    return times == 1 ? found : (struct value){.n = 0};
+}
+
 /* The members of the one are those of the other; arrays go by their order. */
 static bool parts_same(struct value a, struct value b, unsigned deep)
 {
@@ -286,14 +302,14 @@ static bool parts_same(struct value a, struct value b, unsigned deep)
     struct value key, v, other_key, other;
     char name[JSON_KEY_MAX + 1];
     size_t n = 0, m = 0;
-    bool twice = false;
 
     while (json_next(a, &at, &key, &v)) {
         n++;
         if (json_is(a, '[') ? !json_next(b, &other_at, &other_key, &other)
-                            : json_text(key, name, sizeof(name)) < 0 || (other = json_member(b, name, &twice)).n == 0)
+                            : json_text(key, name, sizeof(name)) < 0 || member_exact(a, name).n == 0 ||
+                                  (other = member_exact(b, name)).n == 0)
             return false;
-        if (twice || !json_same(v, other, deep + 1))
+        if (!json_same(v, other, deep + 1))
             return false;
     }
     for (other_at = NULL; json_next(b, &other_at, &other_key, &other); m++)

@@ -26,8 +26,8 @@ bool json_next(struct value of, const char **at, struct value *key, struct value
 /* The member of that name, with its escapes opened. None where it is not there, and where it stands twice, or
  * in another case: then *twice is set (never cleared), for programs differ in which counts. */
 struct value json_member(struct value of, const char *name, bool *twice);
-/* Do both say the same, in whatever order and with whatever escapes? deep: 0. Not where a name stands twice, or is
- * longer than JSON_KEY_MAX. */
+/* Do both say the same, in whatever order and with whatever escapes? deep: 0. Not where the same name stands twice,
+ * or is longer than JSON_KEY_MAX; in another case it is another name. */
 bool json_same(struct value a, struct value b, unsigned deep);
 /* A text with its escapes opened, ended by a zero. Its length; -1: it is no text, has a NUL in it, or is longer than
  * fits. */

@@ -101,6 +101,21 @@ static void request_take(struct package *w)
     (void)unlink(PUSH_FILE);
 }
 
+/* Why it is compared with nothing; NULL: it is not. */
+static const char *last_take(struct package *w, const struct git_said *file)
+{
+    if (!file_write(PACKAGE_OLD, file->p, file->n))
+        over("failed");
+    w->was = package_hash(PACKAGE_OLD, w->last.integrity, w->last.shasum, &w->old_kind);
+    if (w->was == HASH_WRONG)
+        over("integrity");
+    const char *error = package_unpack(PACKAGE_OLD, PACKAGE_FOLDER, &w->old);
+    (void)unlink(PACKAGE_OLD);
+    if (error && (strcmp(error, "no-program") == 0 || strcmp(error, "failed") == 0))
+        over(error);
+    return error ? error : package_legible(&w->old, w->publish.name) ? NULL : "manifest";
+}
+
 static void last_fetch(struct package *w)
 {
     struct git_said file = {0};
@@ -117,20 +132,11 @@ static void last_fetch(struct package *w)
         return;
     if (json_text(w->last.tarball, where, sizeof(where)) < 0 || !package_url(w->url, w->publish.name, where, url))
         over("elsewhere");
-    if ((error = package_fetch(url, ACCEPT_FILE, PACKAGE_TGZ_MAX, FETCH_STAYS, &file)) != NULL)
+    error = package_fetch(url, ACCEPT_FILE, PACKAGE_TGZ_MAX, FETCH_STAYS, &file);
+    w->unread = error ? package_lost(error) : last_take(w, &file);
+    if (error && !w->unread)
         over_of("file", error);
-    if (!file_write(PACKAGE_OLD, file.p, file.n))
-        over("failed");
     said_free(&file);
-    w->was = package_hash(PACKAGE_OLD, w->last.integrity, w->last.shasum, &w->old_kind);
-    if (w->was == HASH_WRONG)
-        over("integrity");
-    if ((error = package_unpack(PACKAGE_OLD, PACKAGE_FOLDER, &w->old)) != NULL) {
-        if (strcmp(error, "no-program") == 0 || strcmp(error, "failed") == 0)
-            over(error);
-        w->unread = error; /* or nothing that follows it could be compared, for good */
-    }
-    (void)unlink(PACKAGE_OLD);
 }
 
 /* --- what is said ---------------------------------------------------------------------------------- */
@@ -174,8 +180,8 @@ static size_t named_now(const struct unpacked *old, const struct unpacked *new, 
         while (i < old->n && strcmp(old->entry[i].name, e->name) < 0)
             i++;
         if (i == old->n || strcmp(old->entry[i].name, e->name) != 0 || old->entry[i].mode != e->mode ||
-            strcmp(old->entry[i].id, e->id) != 0 || !package_named(&targets[1], e->name, true) ||
-            package_named(&targets[0], e->name, true) || file_is_text(e->id, f))
+            strcmp(old->entry[i].id, e->id) != 0 || !package_named_now(&targets[0], &targets[1], e->name) ||
+            file_is_text(e->id, f))
             continue;
         struct changed *c = &more[n++];
         *c = (struct changed){.mode = {e->mode, e->mode}, .how = 'M', .path = e->name};

@@ -75,6 +75,10 @@ const char *package_answer(int code, const char *headers);
 enum fetch { FETCH_STAYS = 0, FETCH_FOLLOWS }; /* follows: to where the answer says that it is, three times at most */
 const char *package_fetch(const char *url, const char *accept, size_t max, enum fetch how, struct git_said *body);
 
+/* Of an error of the last version's file: a word of the schema's for why it cannot be read, now or later; nothing
+ * that follows it could be compared then, for good. NULL: it is none of these. */
+const char *package_lost(const char *error);
+
 enum hash { HASH_NONE = 0, HASH_GOOD, HASH_WRONG };
 /* Has that file the hash which these say? *kind: the strongest one that is said; NULL: none is. */
 enum hash package_hash(const char *file, struct value integrity, struct value shasum, const char **kind);
@@ -117,6 +121,9 @@ struct targets {
 void package_targets(const struct unpacked *u, struct targets *t);
 /* Is a file named there? by_scripts: as JavaScript, too. */
 bool package_named(const struct targets *t, const char *path, bool by_scripts);
+/* Of a file that is as it was: is it named now, in a way in which it was not in the last version? What was named only
+ * because nobody could tell was not. */
+bool package_named_now(const struct targets *old, const struct targets *new, const char *path);
 /* What runs where it is installed or used, or is built there, by its name. */
 bool package_notable(const struct targets *t, const char *path);
 /* Of a file that is no text, which begins with these bytes: may it run? All may that are not known as data. */
@@ -159,6 +166,8 @@ void package_npm(const char *which, char *text, size_t room);
 /* --- shim_package_facts.c: what package.json says ------------------------------------------------------------------
  */
 
+/* Is its package.json read here? name: of the package. */
+bool package_legible(const struct unpacked *u, const char *name);
 /* "facts":[...] with scripts, dependencies and programs that are added, changed or removed. False: one of the two is
  * not read here, and "unread" says which, and "unread_key" what in it; there are no "facts", or no "facts_total". old
  * NULL: there is none. name: of the package. request: where it says otherwise than the file is a fact, too; NULL: it

@@ -207,6 +207,11 @@ static bool is_of_folder(const struct sides *s, const struct pair *request)
            has_file(s->package, path, false);
 }
 
+static bool is_empty(struct value v)
+{
+    return v.n == 0 || (json_is(v, '"') && v.n == 2);
+}
+
 /* A build has its script: where there is what it builds, and the file does not say otherwise. */
 static bool is_built(const struct sides *s)
 {
@@ -214,7 +219,16 @@ static bool is_built(const struct sides *s)
     struct value list = json_member(s->own, "scripts", &twice), gyp = json_member(s->own, "gypfile", &twice);
 
     return !twice && !json_is(gyp, 'f') && has_file(s->package, ".gyp", true) &&
-           json_member(list, "preinstall", &twice).n == 0 && json_member(list, "install", &twice).n == 0;
+           is_empty(json_member(list, "preinstall", &twice)) && is_empty(json_member(list, "install", &twice));
+}
+
+/* Of all dependencies of the file: does the request say that each is bundled? */
+static bool has_all(const struct sides *s)
+{
+    for (size_t i = 0; i < s->all.n; i++)
+        if (!pair_of(&s->request, s->all.at[i].name) && !pair_of(&s->optional, s->all.at[i].name))
+            return false;
+    return true;
 }
 
 /* npm itself makes these of the file: the optional ones stand among the others or not, what is no text is left out.
@@ -226,13 +240,14 @@ static bool npm_made(const struct sides *s, const struct pair *file, const struc
 
     if (strcmp(s->which, "dependencies") == 0 && optional)
         return says_same(is->is, optional->is, s->which);
+    /* a server that the package may leave out: no installation starts it */
     if (strcmp(s->which, "scripts") == 0 && request)
-        return (text_is(request, "start", "node server.js") && has_file(s->package, "server.js", false)) ||
+        return text_is(request, "start", "node server.js") ||
                (text_is(request, "install", "node-gyp rebuild") && is_built(s));
     if (strcmp(s->which, "bin") == 0 && request)
         return is_of_folder(s, request);
     if (strcmp(s->which, "bundleDependencies") == 0)
-        return file ? json_is(file->is, 't') || json_is(file->is, 'f')
+        return file ? json_is(file->is, 'f') || (json_is(file->is, 't') && has_all(s))
                     : s->file.n == 1 && json_is(s->file.at[0].is, 't') && pair_of(&s->all, request->name);
     return file && !text;
 }
@@ -253,14 +268,18 @@ static void contradiction_put(const char *which, const struct pair *file, const 
 
 static void otherwise_put(const struct sides *s, const struct pair *file, const struct pair *request, uint64_t *total)
 {
+    if (file && request && strcmp(s->which, "scripts") == 0 && text_is(file, "install", "") &&
+        npm_made(s, NULL, request))
+        return; /* an empty one is none */
     if ((file && request && says_same(file->is, request->is, s->which)) ||
         ((!file || !request) && npm_made(s, file, request)))
         return;
     contradiction_put(s->which, file, request, total);
 }
 
-/* The names of commands are the last steps of what is said, where these are different ones. */
-static void commands_npm(struct pairs *list)
+/* The names of commands are the last steps of what is said, where these are different ones; other clients leave them
+ * as they are. */
+static void commands_npm(struct pairs *list, const struct pairs *request)
 {
     static char names[COMMANDS_MAX][NAME_SHORT];
     bool good = list->n <= COMMANDS_MAX;
@@ -270,8 +289,11 @@ static void commands_npm(struct pairs *list)
         if (!good)
             return;
         (void)strcpy(names[i], list->at[i].name);
-        package_path(names[i]);
-        const char *base = strrchr(names[i], '/');
+        const char *base = NULL;
+        if (!pair_of(request, names[i])) {
+            package_path(names[i]);
+            base = strrchr(names[i], '/');
+        }
         if (base)
             (void)memmove(names[i], base + 1, strlen(base + 1) + 1);
         for (size_t k = 0; k < i && good; k++)
@@ -294,7 +316,7 @@ static bool section_held(struct sides *s, struct value request, const char *name
     s->all = section_read(s->own, "dependencies", name);
     bool good = !twice && !s->file.bad && !s->request.bad && !s->optional.bad && !s->all.bad;
     if (good && strcmp(s->which, "bin") == 0)
-        commands_npm(&s->file);
+        commands_npm(&s->file, &s->request);
     for (size_t k = 0; good && k < s->file.n; k++)
         otherwise_put(s, &s->file.at[k], pair_of(&s->request, s->file.at[k].name), total);
     for (size_t k = 0; good && k < s->request.n; k++)
@@ -315,46 +337,59 @@ static bool listed(const char *name, const char *const *list)
     return false;
 }
 
+static const char *const others[] = {"name",
+                                     "version",
+                                     "scripts",
+                                     "bin",
+                                     "dependencies",
+                                     "optionalDependencies",
+                                     "peerDependencies",
+                                     "devDependencies",
+                                     "bundleDependencies",
+                                     "_id",
+                                     "_nodeVersion",
+                                     "_npmVersion",
+                                     "_npmUser",
+                                     "_from",
+                                     "_resolved",
+                                     "_integrity",
+                                     "dist",
+                                     "gitHead",
+                                     "readme",
+                                     "readmeFilename",
+                                     "author",
+                                     "contributors",
+                                     "maintainers",
+                                     "keywords",
+                                     "description",
+                                     "bugs",
+                                     "homepage",
+                                     "repository",
+                                     "license",
+                                     "licenses",
+                                     "man",
+                                     "types",
+                                     "files",
+                                     "funding",
+                                     NULL};
+
+/* A member that clients write for what is there: a build, or a hash that dist has as well; and of two names of one
+ * section that which is held above. */
+static bool is_written(const struct sides *s, struct value request, const char *name, struct value v, bool *twice)
+{
+    struct value dist = json_member(request, "dist", twice);
+
+    if (strcmp(name, "gypfile") == 0)
+        return json_is(v, 't') && is_built(s);
+    if (strcmp(name, "integrity") == 0 || strcmp(name, "shasum") == 0)
+        return json_same(v, json_member(dist, name, twice), 0);
+    return strcmp(name, "bundledDependencies") == 0 && json_member(request, "bundleDependencies", twice).n == 0;
+}
+
 /* What no section is about: as in the file, but for what npm makes of its own, and what changes nothing for who
  * installs it. */
 static bool members_held(struct sides *s, struct value request, uint64_t *total)
 {
-    static const char *const others[] = {"name",
-                                         "version",
-                                         "scripts",
-                                         "bin",
-                                         "dependencies",
-                                         "optionalDependencies",
-                                         "peerDependencies",
-                                         "devDependencies",
-                                         "bundleDependencies",
-                                         "bundledDependencies", /* told above */
-                                         "_id",
-                                         "_nodeVersion",
-                                         "_npmVersion",
-                                         "_npmUser",
-                                         "_from",
-                                         "_resolved",
-                                         "_integrity",
-                                         "dist",
-                                         "gitHead",
-                                         "readme",
-                                         "readmeFilename",
-                                         "author",
-                                         "contributors",
-                                         "maintainers",
-                                         "keywords",
-                                         "description",
-                                         "bugs",
-                                         "homepage",
-                                         "repository",
-                                         "license",
-                                         "licenses",
-                                         "man",
-                                         "types",
-                                         "files",
-                                         "funding",
-                                         NULL};
     static const char *const needed[] = {"os", "cpu", "libc", "engines", "peerDependenciesMeta"};
     static char name[JSON_KEY_MAX + 1];
     static struct pair file, is;
@@ -364,11 +399,11 @@ static bool members_held(struct sides *s, struct value request, uint64_t *total)
     for (const char *at = NULL; json_next(request, &at, &key, &v);) {
         if (json_text(key, name, sizeof(name)) < 0)
             return false;
-        if (listed(name, others) || (strcmp(name, "gypfile") == 0 && json_is(v, 't') && is_built(s)))
+        if (listed(name, others) || is_written(s, request, name, v, &twice))
             continue;
         file.is = json_member(s->own, name, &twice);
         is.is = v;
-        if (strcmp(name, "deprecated") == 0)
+        if (strcmp(name, "deprecated") == 0 && !json_is(v, 'f'))
             file.is.n = 0; /* a warning to all who install it, which is never a package's own to say */
         if (file.is.n == 0 || !json_same(file.is, v, 0))
             contradiction_put(name, file.is.n ? &file : NULL, &is, total);
@@ -382,19 +417,19 @@ static bool members_held(struct sides *s, struct value request, uint64_t *total)
 }
 
 /* Where the file is, and its hash, are held against it elsewhere; of more than that nobody here knows. */
-static bool dist_held(struct value request, uint64_t *total)
+static bool dist_held(struct value file, struct value request, uint64_t *total)
 {
     static const char *const known[] = {"integrity", "shasum", "tarball", "fileCount", "unpackedSize", NULL};
     static struct pair one;
     char name[JSON_KEY_MAX + 1];
     struct value key;
     bool twice = false;
-    struct value dist = json_member(request, "dist", &twice);
+    struct value dist = json_member(request, "dist", &twice), own = json_member(file, "dist", &twice);
 
     for (const char *at = NULL; json_next(dist, &at, &key, &one.is);) {
         if (json_text(key, name, sizeof(name)) < 0)
             return false;
-        if (!listed(name, known)) {
+        if (!listed(name, known) && !json_same(json_member(own, name, &twice), one.is, 0)) {
             (void)snprintf(one.name, sizeof(one.name), "%s", name);
             contradiction_put("dist", NULL, &one, total);
         }
@@ -434,7 +469,7 @@ static bool request_put(struct value file, const struct unpacked *u, struct valu
     }
     if (good)
         *key = NULL;
-    return good && dist_held(request, total) && members_held(&s, request, total);
+    return good && dist_held(file, request, total) && members_held(&s, request, total);
 }
 
 /* Beside what it says of the version. */
@@ -459,6 +494,19 @@ static void unread_put(const char *side, const char *key)
     out_raw(key ? "\",\"unread_key\":\"" : "");
     out_raw(key ? key : "");
     out_raw("\"");
+}
+
+bool package_legible(const struct unpacked *u, const char *name)
+{
+    struct value is = package_json(u);
+    bool good = json_is(is, '{');
+
+    for (size_t i = 0; i < SECTIONS && good; i++) {
+        struct pairs list = section_read(is, sections[i], name);
+        good = !list.bad;
+        free(list.at);
+    }
+    return good;
 }
 
 bool package_facts(const struct unpacked *old, const struct unpacked *new, const char *name,

@@ -145,6 +145,11 @@ bool package_url(const char *base, const char *name, const char *tarball, char u
 
 /* --- what is there ----------------------------------------------------------------------------------- */
 
+const char *package_lost(const char *error)
+{
+    return strcmp(error, "not-found") == 0 ? "gone" : strcmp(error, "large") == 0 ? "large" : NULL;
+}
+
 const char *package_answer(int code, const char *headers)
 {
     bool ours = strcasestr(headers, "\ncountersign-decision:") != NULL; /* and not the registry's */

@@ -31,8 +31,10 @@ static bool odd(const char *name)
     if (strpbrk(name, ":\\"))
         return true;
     for (const char *p = name; *p; p += *p == '/') {
-        size_t n = strcspn(p, "/");
-        if (is_short(p, n))
+        size_t n = strcspn(p, "/"), named = n;
+        while (named > 0 && (p[named - 1] == '.' || p[named - 1] == ' ')) /* which Windows leaves out */
+            named--;
+        if (is_short(p, named))
             return true;
         p += n;
     }

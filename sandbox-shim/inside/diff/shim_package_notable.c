@@ -132,6 +132,31 @@ static void scripts_add(struct targets *t, struct value list)
     }
 }
 
+/* Is a name in it that a shell puts together, or that a program finds which runs what it finds? */
+static bool finds_names(const char *text)
+{
+    static const char *const finders[] = {"find", "xargs"}, apart[] = " \t\n;&|()<>=,/";
+
+    if (text[strcspn(text, "*?[$`\\~")] != '\0')
+        return true;
+    for (size_t i = 0; i < sizeof(finders) / sizeof(finders[0]); i++)
+        if (word_in(text, finders[i], ""))
+            return true;
+    const char *brace = strchr(text, '{');
+    if (brace && strchr(brace, ',')) /* {a,b} and {a..b} */
+        return true;
+    for (const char *p = brace; p && (p = strstr(p, "..")) != NULL; p++)
+        if (p[2] != '.' && p[2] != '/' && !strchr(apart, p[2]))
+            return true;
+    for (const char *p = text; *(p += strcspn(p, "\"'")) != '\0';) { /* in the midst of a word */
+        size_t n = strspn(p, "\"'");
+        if (p > text && p[n] != '\0' && !strchr(apart, p[-1]) && !strchr(apart, p[n]))
+            return true;
+        p += n;
+    }
+    return false;
+}
+
 void package_targets(const struct unpacked *u, struct targets *t)
 {
     static const char *const where[] = {"main", "module", "browser", "exports", "imports"};
@@ -146,26 +171,58 @@ void package_targets(const struct unpacked *u, struct targets *t)
     targets_add(t, json_member(is, "bin", &twice), false, 0);
     targets_add(t, json_member(json_member(is, "directories", &twice), "bin", &twice), false, 0);
     scripts_add(t, json_member(is, "scripts", &twice));
-    t->any |= twice || t->scripts[strcspn(t->scripts, "*?[$`\\")] != '\0'; /* a shell finds the name */
+    t->any |= twice || finds_names(t->scripts);
 }
 
-bool package_named(const struct targets *t, const char *path, bool by_scripts)
+/* By its own name, or that of a folder it is in, as a word of a script; a folder that only leads to another name does
+ * not count. */
+static bool in_scripts(const struct targets *t, const char *path)
 {
-    const char *base = strrchr(path, '/');
-    char stem[PACKAGE_TARGET_MAX + 1];
+    char part[PACKAGE_TARGET_MAX + 1];
+    size_t n;
 
+    for (const char *p = path; *p; p += n + (p[n] == '/')) {
+        n = strcspn(p, "/");
+        (void)snprintf(part, sizeof(part), "%.*s", (int)n, p);
+        bool folder = p[n] == '/';
+        char *dot = folder ? NULL : strrchr(part, '.');
+        if (dot && dot > part)
+            *dot = '\0';
+        for (const char *at = t->scripts; (at = word_in(at, part, "")) != NULL; at++) {
+            const char *end = at + strlen(part);
+            if (!folder || !in_word(end[strspn(end, "/.")]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whoever else nobody can tell of. */
+static bool named_outright(const struct targets *t, const char *path, bool by_scripts)
+{
     for (size_t i = 0; i < t->n; i++) { /* itself, with an ending, or in a folder of that name */
         size_t n = strlen(t->at[i]);
         if ((by_scripts || !t->script[i]) && strncasecmp(path, t->at[i], n) == 0 &&
             (t->star[i] || strchr("/.", path[n])))
             return true; /* strchr finds the end as well */
     }
-    base = base ? base + 1 : path;
-    (void)snprintf(stem, sizeof(stem), "%s", base);
-    char *dot = strrchr(stem, '.');
-    if (dot && dot > stem)
-        *dot = '\0';
-    return t->any || word_in(t->scripts, stem, "");
+    return in_scripts(t, path);
+}
+
+bool package_named(const struct targets *t, const char *path, bool by_scripts)
+{
+    return t->any || named_outright(t, path, by_scripts);
+}
+
+bool package_named_now(const struct targets *old, const struct targets *new, const char *path)
+{
+    bool program = named_outright(new, path, false); /* and not only for JavaScript, which reads no data */
+
+    if (program || named_outright(new, path, true))
+        return !named_outright(old, path, !program);
+    /* a shell that found others before is not one that found this */
+    bool as_before = old->any && strcmp(old->scripts, new->scripts) == 0;
+    return new->any && !as_before && !named_outright(old, path, false);
 }
 
 static bool ends_in(const char *path, const char *const *list, size_t nlist)

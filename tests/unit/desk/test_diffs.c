@@ -195,6 +195,14 @@ static void what_is_taken_for_a_result_of_a_package(void **state)
          "\"base\":\"tag\",\"old\":\"0\",\"hash\":\"sha512\"," FACTS
          ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
          1, true}, /* all of it is shown, as new */
+        {"{\"version\":1,\"package\":{\"state\":\"unread\",\"unread_old\":\"manifest\",\"name\":\"p\",\"new\":\"1\","
+         "\"tag\":\"\",\"base\":\"tag\",\"old\":\"0\",\"hash\":\"sha512\"," FACTS
+         ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
+         1, true},
+        {"{\"version\":1,\"package\":{\"state\":\"unread\",\"unread_old\":\"gone\",\"name\":\"p\",\"new\":\"1\","
+         "\"tag\":\"\",\"base\":\"tag\",\"old\":\"0\",\"hash\":\"none\"," FACTS
+         ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
+         1, true},
         {"{\"version\":1,\"package\":{\"state\":\"unread\",\"unread_old\":\"odd\",\"name\":\"p\",\"new\":\"1\","
          "\"tag\":\"\"," FACTS ",\"files\":[],\"files_total\":0,\"files_cut\":false}}",
          1, false}, /* which one? */
@@ -244,10 +252,8 @@ static const char *const errors[] = {"denied",
                                      "list-large",
                                      "file-denied",
                                      "file-unauthorized",
-                                     "file-not-found",
                                      "file-moved",
                                      "file-unreachable",
-                                     "file-large",
                                      "new-damaged",
                                      "new-large",
                                      "new-odd",

@@ -99,6 +99,9 @@ static void what_is_one_file_on_some_system_is_refused(void **state)
         {"package/a/b", "package/a", "twice", TAR_FILE},
         {"package/a", "package/a", "twice", TAR_FOLDER},
         {"package/package.json", "package/PACKAG~1.JSO", "odd", TAR_FILE},
+        {"package/package.json", "package/PACKAG~1.JSO..", "odd", TAR_FILE},
+        {"package/package.json", "package/PACKAG~1.JSO ", "odd", TAR_FILE},
+        {"package/a", "package/LONGFO~1. ./b", "odd", TAR_FILE},
         {"package/a", "package/a:b", "odd", TAR_FILE},
         {"package/k", "package/\xe2\x84\xaa", "twice", TAR_FILE},
         {"package/\xc3\x89", "package/\xc3\xa9", "twice", TAR_FILE},
@@ -179,7 +182,9 @@ static const struct {
      true},
     {"{\"scripts\":{\"preinstall\":\"x\"}}", "{\"scripts\":{\"preinstall\":\"x\",\"install\":\"node-gyp rebuild\"}}",
      "scripts: install", true},
-    {"{}", "{\"scripts\":{\"start\":\"node server.js\"}}", "scripts: start", true},
+    {"{}", "{\"scripts\":{\"start\":\"node server.js\"}}", NULL, true}, /* beside the package, not in it */
+    {"{}", "{\"scripts\":{\"start\":\"node evil.js\"}}", "scripts: start", true},
+    {"{\"scripts\":{\"start\":\"x\"}}", "{\"scripts\":{\"start\":\"node server.js\"}}", "scripts: start", true},
     {"{\"scripts\":{\"t\":\"./node_modules/.bin/mocha\"}}", "{\"scripts\":{\"t\":\"mocha\"}}", NULL, true},
     {"{\"scripts\":{\"t\":\"mocha\"}}", "{\"scripts\":{\"t\":\"./node_modules/.bin/mocha\"}}", "scripts: t", true},
     {"{\"scripts\":{\"install\":5,\"a\":\"b\"}}", "{\"scripts\":{\"a\":\"b\"}}", NULL, true},
@@ -202,6 +207,26 @@ static const struct {
     {"{}", "{\"os\":[\"linux\"]}", "os", true},
     {"{\"os\":[\"linux\"]}", "{}", "os", true},
     {"{\"engines\":{\"node\":\"1\"}}", "{\"engines\":{\"node\":\"2\"}}", "engines", true},
+    {"{\"scripts\":{\"install\":\"\"}}", "{\"scripts\":{\"install\":\"node-gyp rebuild\"}}", NULL, true},
+    {"{\"scripts\":{\"install\":\"\"}}", "{\"scripts\":{\"install\":\"evil\"}}", "scripts: install", true},
+    {"{\"dist\":{\"a\":1}}", "{\"dist\":{\"a\":1}}", NULL, true},
+    {"{\"dist\":{\"a\":1}}", "{\"dist\":{\"a\":2}}", "dist: a", true},
+    {"{\"deprecated\":false}", "{\"deprecated\":false}", NULL, true},
+    {"{}", "{\"deprecated\":false}", "deprecated", true},
+    {"{\"deprecated\":\"x\"}", "{\"deprecated\":false}", "deprecated", true},
+    {"{}", "{\"integrity\":\"a\",\"shasum\":\"b\",\"dist\":{\"integrity\":\"a\",\"shasum\":\"b\"}}", NULL, true},
+    {"{}", "{\"integrity\":\"a\",\"dist\":{\"integrity\":\"b\"}}", "integrity", true},
+    {"{}", "{\"shasum\":\"a\"}", "shasum", true},
+    {"{\"bundleDependencies\":[\"a\"]}", "{\"bundleDependencies\":[\"a\"],\"bundledDependencies\":[\"x\"]}",
+     "bundledDependencies", true}, /* which a client may take instead */
+    {"{\"bundleDependencies\":true,\"dependencies\":{\"a\":\"1\"}}",
+     "{\"bundleDependencies\":[\"a\"],\"dependencies\":{\"a\":\"1\"}}", NULL, true},
+    {"{\"bundleDependencies\":true,\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"1\"}}",
+     "bundleDependencies: all", true},
+    {"{\"bundleDependencies\":true,\"dependencies\":{\"a\":\"1\",\"b\":\"1\"}}",
+     "{\"bundleDependencies\":[\"a\"],\"dependencies\":{\"a\":\"1\",\"b\":\"1\"}}", "bundleDependencies: all", true},
+    {"{\"bin\":{\"@acme/fa\":\"./x\"}}", "{\"bin\":{\"@acme/fa\":\"./x\"}}", NULL, true},
+    {"{\"bin\":{\"@acme/fa\":\"./x\"}}", "{\"bin\":{\"@acme/fa\":\"./x\",\"fa\":\"y\"}}", "bin: fa", true},
     {"{\"deprecated\":\"x\"}", "{\"deprecated\":\"x\"}", "deprecated", true},
     {"{}", "{\"hasInstallScript\":true}", "hasInstallScript", true},
     {"{}", "{\"_hasShrinkwrap\":true}", "_hasShrinkwrap", true},
@@ -396,6 +421,30 @@ static void what_is_odd_is_named(void **state)
     assert_string_equal(u.at, "readme.md");
 }
 
+/* A version that nobody can mend any more does not hold up those that follow it. */
+static void a_last_version_that_is_not_read_is_told(void **state)
+{
+    static const struct {
+        const char *manifest;
+        bool good;
+    } rows[] = {
+        {"{\"name\":\"p\",\"bin\":\"x\"}", true},   {"{\"bin\":[]}", false}, {"{\"scripts\":null}", false},
+        {"{\"scripts\":{},\"Scripts\":{}}", false}, {"[]", false},           {"", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct unpacked u = {.manifest = (char *)(uintptr_t)rows[i].manifest, .nmanifest = strlen(rows[i].manifest)};
+        if (package_legible(&u, "p") != rows[i].good)
+            fail_msg("row %zu", i);
+    }
+    assert_false(package_legible(&(struct unpacked){.n = 0}, "p")); /* too long, or not there */
+    assert_string_equal(package_lost("not-found"), "gone");
+    assert_string_equal(package_lost("large"), "large");
+    assert_null(package_lost("unreachable"));
+    assert_null(package_lost("denied"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +458,7 @@ int main(void)
         cmocka_unit_test(nothing_goes_along_with_a_package),
         cmocka_unit_test(what_stands_beside_the_version_is_a_fact),
         cmocka_unit_test(what_is_odd_is_named),
+        cmocka_unit_test(a_last_version_that_is_not_read_is_told),
     };
 
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -47,6 +47,19 @@ static void what_package_json_names_is_looked_at(void **state)
         {"{\"scripts\":{\"install\":\"prune\",\"c\":\"node data.bin\"}}", "data.bin", false},
         {"{\"scripts\":{\"install\":\"node install.js\"}}", "assets/a.png", false},
         {"{\"scripts\":{\"install\":\"sh d/*\"}}", "other", true},
+        {"{\"scripts\":{\"install\":\"sh img/lo\\\"\\\"go.png\"}}", "other", true}, /* put together by a shell */
+        {"{\"scripts\":{\"install\":\"sh im'g'/logo.png\"}}", "other", true},
+        {"{\"scripts\":{\"install\":\"sh img/{lo,x}go.png\"}}", "other", true},
+        {"{\"scripts\":{\"install\":\"sh img/{a..c}.png\"}}", "other", true},
+        {"{\"scripts\":{\"install\":\"sh ~+/img\"}}", "other", true},
+        {"{\"scripts\":{\"install\":\"npm run ev\\\"\\\"il\",\"evil\":\"sh data.bin\"}}", "data.bin", true},
+        {"{\"scripts\":{\"install\":\"find img -type f -exec sh {} +\"}}", "other", true},
+        {"{\"scripts\":{\"install\":\"ls img|xargs sh\"}}", "other", true},
+        {"{\"scripts\":{\"install\":\"run-parts img\"}}", "img/a/logo.png", true}, /* what is in a folder */
+        {"{\"scripts\":{\"install\":\"cd img/; x\"}}", "img/logo.png", true},
+        {"{\"scripts\":{\"install\":\"node dist/install.js\"}}", "dist/logo.png", false},
+        {"{\"scripts\":{\"install\":\"node dist.js\"}}", "dist/logo.png", false},
+        {"{\"scripts\":{\"install\":\"node -e \\\"try{require('./dist/x')}catch(e){}\\\"\"}}", "logo.png", false},
         {"[]", "other", true},
     };
 
@@ -72,7 +85,54 @@ static void nothing_but_data_is_none_that_runs(void **state)
         {"{}", IS("a.gif", "GIF89a\x10\0\x10\0"), false},
         {"{}", IS("a.woff", "wOFF\0\1\0\0"), false},
         {"{}", IS("a.gif", "GIF89a/*\x01\x02\x03*/=1;evil()"), true}, /* JavaScript as well */
+        {"{}", IS("a.gif", "GIF89a=>/\x01\x02\x01/;evil()"), true},
+        {"{}", IS("a.gif", "GIF89a//\x01\nevil()"), true},
+        {"{}", IS("a.gif", "GIF89a/ /\x01/;evil()"), true},
+        {"{}", IS("a.gif", "GIF89a`\x01`;evil()"), true},
+        {"{}", IS("a.gif", "GIF89a\n\"\x01\";evil()"), true},
+        {"{}", IS("a.gif", "GIF89a<!--\x01\nevil()"), true},
+        {"{}", IS("a.gif", "GIF89a\n-->\x01\nevil()"), true},
+        {"{}", IS("a.mp3", "ID3=>/\x01/;evil()"), true},
+        {"{}", IS("a.woff2", "wOF2=>/\x01/;evil()"), true},
         {"{}", IS("a.webp", "RIFF/*\0\0WEBP"), true},
+        {"{}", IS("a.webp", "RIFF=/\1\0WEBP/;evil()"), true},
+        {"{}", IS("a.gif", "GIF89a/\0\x10\0"), false}, /* 47 wide, and no word behind which that begins something */
+        {"{}", IS("a.gif", "GIF89a\"\0\x10\0"), false},
+        {"{}", IS("a.gif", "GIF89a'\0\x10\0"), false},
+        {"{}", IS("a.gif", "GIF89a<\0\x10\0"), false},
+        {"{}", IS("a.gif", "GIF89a-\0\x10\0"), false},
+        {"{}", IS("a.gif", "GIF89a\x22\1\x10\0"), false},
+        {"{}", IS("a.webp", "RIFF-<\1\0WEBPVP8 "), false},
+        {"{}", IS("favicon.ico", "\x89PNG\r\n\x1a\n\0"), false}, /* another kind than its ending says */
+        {"{}", IS("a.png", "\xff\xd8\xff\xe0"), false},
+        {"{}", IS("a.jpg", "\x89PNG\r\n\x1a\n\0"), false},
+        {"{}", IS("a.mp3", "\xff\xf3\x40\xc4"), false},
+        {"{}", IS("a.ttf", "true\0\x0f\0\x80"), false},
+        {"{}", IS("a.ttf", "ttcf\0\1\0\0"), false},
+        {"{}", IS("a.bmp", "BM\x36\x10\0\0\0\0\0\0\x36\0"), false},
+        {"{}", IS("a.icns", "icns\0\1\0\0"), false},
+        {"{}",
+         IS("a.m4a", "\0\0\0\x20"
+                     "ftypM4A "),
+         false},
+        {"{}",
+         IS("a.mov", "\0\0\0\x14"
+                     "ftypqt  "),
+         false},
+        {"{}", IS("a.opus", "OggS\0\2"), false},
+        {"{}", IS("a.pdf", "%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj <</Type"), false},
+        {"{}", IS("a.eot", "\x24\0\0\0\0\0\0\0\1\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0LP"), false},
+        {"{}", IS("a.eot", "\x25\0\0\0\0\0\0\0\1\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0LP"), true},
+        {"{}",
+         IS("a.webp", "\x7f"
+                      "ELF\2\1\1\0WEBP"),
+         true}, /* a program, with a mark in the filling of its head */
+        {"{}",
+         IS("a.wav", "\x7f"
+                     "ELF\2\1\1\0WAVE"),
+         true},
+        {"{}", IS("a.mp4", "MZ\x90\0ftyp"), true},
+        {"{}", IS("a.avif", "MZ\x90\0ftyp"), true},
         {"{}",
          IS("a.png", "\x7f"
                      "ELF\x02\x01\x01"),
@@ -97,6 +157,39 @@ static void nothing_but_data_is_none_that_runs(void **state)
         read_targets(rows[i].manifest);
         if (package_runs(&targets, rows[i].path, rows[i].bytes, rows[i].n) != rows[i].runs)
             fail_msg("row %zu: %s", i, rows[i].path);
+    }
+}
+
+/* Attack G14: what was taken as data when only JavaScript named it, or when nobody could tell what would run. */
+static void what_is_named_in_another_way_is_named_now(void **state)
+{
+#define ASSETS          "\"exports\":{\"./assets/*\":\"./assets/*\"}"
+#define INSTALL(script) "{\"scripts\":{\"install\":\"" script "\"}," ASSETS "}"
+    static const struct {
+        const char *old, *new;
+        bool is;
+    } rows[] = {
+        {"{" ASSETS "}", "{" ASSETS "}", false},
+        {"{" ASSETS "}", INSTALL("sh assets/x.png"), true},
+        {"{" ASSETS "}", "{\"bin\":\"assets/x.png\"," ASSETS "}", true},
+        {"{}", "{" ASSETS "}", true},
+        {"{" ASSETS "}", "{\"main\":\"assets/x.png\"}", false}, /* which that names as well */
+        {INSTALL("sh assets/x.png"), INSTALL("sh ./assets/x.png"), false},
+        {INSTALL("sh $ANY"), INSTALL("sh assets/x.png"), true},
+        {INSTALL("sh $ANY"), INSTALL("sh $ANY"), false},
+        {INSTALL("sh $ANY"), INSTALL("sh assets/*"), true},
+        {"{" ASSETS "}", INSTALL("sh assets/*"), true},
+        {INSTALL("sh assets/x.png"), INSTALL("sh $ANY"), false},
+    };
+    static struct targets old;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        read_targets(rows[i].old);
+        old = targets;
+        read_targets(rows[i].new);
+        if (package_named_now(&old, &targets, "assets/x.png") != rows[i].is)
+            fail_msg("row %zu: %s", i, rows[i].new);
     }
 }
 
@@ -157,6 +250,11 @@ static void json_that_says_the_same(void **state)
         {"[1,2]", "[1,2,3]", false},
         {"{\"a\":1}", "{\"a\":1,\"b\":1}", false},
         {"{\"a\":1,\"b\":1}", "{\"a\":1}", false},
+        {"{\"./Button\":{\"A\":1,\"a\":2},\"./button\":2}", "{\"./button\":2,\"./Button\":{\"A\":1,\"a\":2}}", true},
+        {"{\"A\":1}", "{\"a\":1}", false},
+        {"{\"A\":1,\"a\":2}", "{\"A\":2,\"a\":1}", false},
+        {"{\"a\":1,\"a\":1}", "{\"a\":1,\"b\":1}", false},
+        {"{\"a\":1,\"b\":1}", "{\"a\":1,\"\\u0061\":1}", false},
         {"{\"a\":1,\"a\":2}", "{\"a\":1,\"a\":2}", false},
         {"\"x\"", "\"\\u0078\"", true},
         {"true", "false", false},
@@ -175,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_package_json_names_is_looked_at),
         cmocka_unit_test(nothing_but_data_is_none_that_runs),
+        cmocka_unit_test(what_is_named_in_another_way_is_named_now),
         cmocka_unit_test(what_npm_makes_of_a_text),
         cmocka_unit_test(json_that_says_the_same),
     };
