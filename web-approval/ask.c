@@ -138,10 +138,11 @@ bool ask_answer(struct desk *d, enum ask_whom whom, struct frame *f)
         }
         if (part)
             return true;
-        struct frame whole = *f;
+        struct span last = f->payload;
         if (a->x->nparts > 0)
-            whole.payload = span_of(a->x->parts, a->x->nparts);
-        ask_finish(a, a->want == f->type ? &whole : NULL);
+            f->payload = span_of(a->x->parts, a->x->nparts);
+        ask_finish(a, a->want == f->type ? f : NULL); /* the frame itself: who takes its descriptor has it alone */
+        f->payload = last;
         return true;
     }
     return false;

@@ -500,7 +500,7 @@ def who_keeps_them_can_do_nothing_else(lab):
     client, keeper = held(gw, "sandbox", "snapshot", "box")
     users = {}
     for word in ("checkpoint", "workspace"):
-        pid, = at_work(gw, word)
+        pid, = lab.wait_for("that one alone is at work", lambda word=word: [p for p in [at_work(gw, word)] if len(p) == 1 and p])[0]
         lab.wait_for("its walls", lambda pid=pid: walls_are_up(pid))
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         for line in ("CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"):

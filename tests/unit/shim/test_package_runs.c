@@ -73,90 +73,90 @@ static void what_package_json_names_is_looked_at(void **state)
 
 #define IS(path, bytes) path, bytes, sizeof(bytes) - 1
 
+static const struct {
+    const char *manifest, *path, *bytes;
+    size_t n;
+    bool runs;
+} data_rows[] = {
+    {"{}", IS("logo.png", "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"), false},
+    {"{}", IS("a/Logo.JPG", "\xff\xd8\xff\xe0\0\x10JFIF"), false},
+    {"{}", IS("a.gif", "GIF89a\x10\0\x10\0"), false},
+    {"{}", IS("a.woff", "wOFF\0\1\0\0"), false},
+    {"{}", IS("a.gif", "GIF89a/*\x01\x02\x03*/=1;evil()"), true}, /* JavaScript as well */
+    {"{}", IS("a.gif", "GIF89a=>/\x01\x02\x01/;evil()"), true},
+    {"{}", IS("a.gif", "GIF89a//\x01\nevil()"), true},
+    {"{}", IS("a.gif", "GIF89a/ /\x01/;evil()"), true},
+    {"{}", IS("a.gif", "GIF89a`\x01`;evil()"), true},
+    {"{}", IS("a.gif", "GIF89a\n\"\x01\";evil()"), true},
+    {"{}", IS("a.gif", "GIF89a<!--\x01\nevil()"), true},
+    {"{}", IS("a.gif", "GIF89a\n-->\x01\nevil()"), true},
+    {"{}", IS("a.mp3", "ID3=>/\x01/;evil()"), true},
+    {"{}", IS("a.woff2", "wOF2=>/\x01/;evil()"), true},
+    {"{}", IS("a.webp", "RIFF/*\0\0WEBP"), true},
+    {"{}", IS("a.webp", "RIFF=/\1\0WEBP/;evil()"), true},
+    {"{}", IS("a.gif", "GIF89a/\0\x10\0"), false}, /* 47 wide, and no word behind which that begins something */
+    {"{}", IS("a.gif", "GIF89a\"\0\x10\0"), false},
+    {"{}", IS("a.gif", "GIF89a'\0\x10\0"), false},
+    {"{}", IS("a.gif", "GIF89a<\0\x10\0"), false},
+    {"{}", IS("a.gif", "GIF89a-\0\x10\0"), false},
+    {"{}", IS("a.gif", "GIF89a\x22\1\x10\0"), false},
+    {"{}", IS("a.webp", "RIFF-<\1\0WEBPVP8 "), false},
+    {"{}", IS("favicon.ico", "\x89PNG\r\n\x1a\n\0"), false}, /* another kind than its ending says */
+    {"{}", IS("a.png", "\xff\xd8\xff\xe0"), false},
+    {"{}", IS("a.jpg", "\x89PNG\r\n\x1a\n\0"), false},
+    {"{}", IS("a.mp3", "\xff\xf3\x40\xc4"), false},
+    {"{}", IS("a.ttf", "true\0\x0f\0\x80"), false},
+    {"{}", IS("a.ttf", "ttcf\0\1\0\0"), false},
+    {"{}", IS("a.bmp", "BM\x36\x10\0\0\0\0\0\0\x36\0"), false},
+    {"{}", IS("a.icns", "icns\0\1\0\0"), false},
+    {"{}",
+     IS("a.m4a", "\0\0\0\x20"
+                 "ftypM4A "),
+     false},
+    {"{}",
+     IS("a.mov", "\0\0\0\x14"
+                 "ftypqt  "),
+     false},
+    {"{}", IS("a.opus", "OggS\0\2"), false},
+    {"{}", IS("a.pdf", "%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj <</Type"), false},
+    {"{}", IS("a.eot", "\x24\0\0\0\0\0\0\0\1\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0LP"), false},
+    {"{}", IS("a.eot", "\x25\0\0\0\0\0\0\0\1\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0LP"), true},
+    {"{}",
+     IS("a.webp", "\x7f"
+                  "ELF\2\1\1\0WEBP"),
+     true}, /* a program, with a mark in the filling of its head */
+    {"{}",
+     IS("a.wav", "\x7f"
+                 "ELF\2\1\1\0WAVE"),
+     true},
+    {"{}", IS("a.mp4", "MZ\x90\0ftyp"), true},
+    {"{}", IS("a.avif", "MZ\x90\0ftyp"), true},
+    {"{}",
+     IS("a.png", "\x7f"
+                 "ELF\x02\x01\x01"),
+     true},
+    {"{}", IS("a.png", ""), true},
+    {"{}", IS("a.bin", "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"), true},
+    {"{}", IS("src/addon.cc", "/*\x01\x02\x03*/ evil"), true},
+    {"{}", IS("Makefile", "#\x01\x02\x03\nall:\n\tevil"), true},
+    {"{}",
+     IS("lib/payload.node", "\x7f"
+                            "ELF"),
+     true},
+    {"{\"bin\":\"logo.png\"}", IS("logo.png", "\x89PNG\r\n\x1a\n\0"), true},
+    {"{\"scripts\":{\"install\":\"sh logo.png\"}}", IS("logo.png", "\x89PNG\r\n\x1a\n\0"), true},
+    {"{\"exports\":{\"./*\":\"./assets/*\"}}", IS("assets/logo.png", "\x89PNG\r\n\x1a\n\0"), false},
+    {"{\"directories\":{\"doc\":\"docs\"}}", IS("docs/logo.png", "\x89PNG\r\n\x1a\n\0"), false},
+    {"{}", IS("node_modules/d/logo.png", "\x89PNG\r\n\x1a\n\0"), true}, /* its own package.json says more */
+};
+
 static void nothing_but_data_is_none_that_runs(void **state)
 {
-    static const struct {
-        const char *manifest, *path, *bytes;
-        size_t n;
-        bool runs;
-    } rows[] = {
-        {"{}", IS("logo.png", "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"), false},
-        {"{}", IS("a/Logo.JPG", "\xff\xd8\xff\xe0\0\x10JFIF"), false},
-        {"{}", IS("a.gif", "GIF89a\x10\0\x10\0"), false},
-        {"{}", IS("a.woff", "wOFF\0\1\0\0"), false},
-        {"{}", IS("a.gif", "GIF89a/*\x01\x02\x03*/=1;evil()"), true}, /* JavaScript as well */
-        {"{}", IS("a.gif", "GIF89a=>/\x01\x02\x01/;evil()"), true},
-        {"{}", IS("a.gif", "GIF89a//\x01\nevil()"), true},
-        {"{}", IS("a.gif", "GIF89a/ /\x01/;evil()"), true},
-        {"{}", IS("a.gif", "GIF89a`\x01`;evil()"), true},
-        {"{}", IS("a.gif", "GIF89a\n\"\x01\";evil()"), true},
-        {"{}", IS("a.gif", "GIF89a<!--\x01\nevil()"), true},
-        {"{}", IS("a.gif", "GIF89a\n-->\x01\nevil()"), true},
-        {"{}", IS("a.mp3", "ID3=>/\x01/;evil()"), true},
-        {"{}", IS("a.woff2", "wOF2=>/\x01/;evil()"), true},
-        {"{}", IS("a.webp", "RIFF/*\0\0WEBP"), true},
-        {"{}", IS("a.webp", "RIFF=/\1\0WEBP/;evil()"), true},
-        {"{}", IS("a.gif", "GIF89a/\0\x10\0"), false}, /* 47 wide, and no word behind which that begins something */
-        {"{}", IS("a.gif", "GIF89a\"\0\x10\0"), false},
-        {"{}", IS("a.gif", "GIF89a'\0\x10\0"), false},
-        {"{}", IS("a.gif", "GIF89a<\0\x10\0"), false},
-        {"{}", IS("a.gif", "GIF89a-\0\x10\0"), false},
-        {"{}", IS("a.gif", "GIF89a\x22\1\x10\0"), false},
-        {"{}", IS("a.webp", "RIFF-<\1\0WEBPVP8 "), false},
-        {"{}", IS("favicon.ico", "\x89PNG\r\n\x1a\n\0"), false}, /* another kind than its ending says */
-        {"{}", IS("a.png", "\xff\xd8\xff\xe0"), false},
-        {"{}", IS("a.jpg", "\x89PNG\r\n\x1a\n\0"), false},
-        {"{}", IS("a.mp3", "\xff\xf3\x40\xc4"), false},
-        {"{}", IS("a.ttf", "true\0\x0f\0\x80"), false},
-        {"{}", IS("a.ttf", "ttcf\0\1\0\0"), false},
-        {"{}", IS("a.bmp", "BM\x36\x10\0\0\0\0\0\0\x36\0"), false},
-        {"{}", IS("a.icns", "icns\0\1\0\0"), false},
-        {"{}",
-         IS("a.m4a", "\0\0\0\x20"
-                     "ftypM4A "),
-         false},
-        {"{}",
-         IS("a.mov", "\0\0\0\x14"
-                     "ftypqt  "),
-         false},
-        {"{}", IS("a.opus", "OggS\0\2"), false},
-        {"{}", IS("a.pdf", "%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj <</Type"), false},
-        {"{}", IS("a.eot", "\x24\0\0\0\0\0\0\0\1\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0LP"), false},
-        {"{}", IS("a.eot", "\x25\0\0\0\0\0\0\0\1\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0LP"), true},
-        {"{}",
-         IS("a.webp", "\x7f"
-                      "ELF\2\1\1\0WEBP"),
-         true}, /* a program, with a mark in the filling of its head */
-        {"{}",
-         IS("a.wav", "\x7f"
-                     "ELF\2\1\1\0WAVE"),
-         true},
-        {"{}", IS("a.mp4", "MZ\x90\0ftyp"), true},
-        {"{}", IS("a.avif", "MZ\x90\0ftyp"), true},
-        {"{}",
-         IS("a.png", "\x7f"
-                     "ELF\x02\x01\x01"),
-         true},
-        {"{}", IS("a.png", ""), true},
-        {"{}", IS("a.bin", "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"), true},
-        {"{}", IS("src/addon.cc", "/*\x01\x02\x03*/ evil"), true},
-        {"{}", IS("Makefile", "#\x01\x02\x03\nall:\n\tevil"), true},
-        {"{}",
-         IS("lib/payload.node", "\x7f"
-                                "ELF"),
-         true},
-        {"{\"bin\":\"logo.png\"}", IS("logo.png", "\x89PNG\r\n\x1a\n\0"), true},
-        {"{\"scripts\":{\"install\":\"sh logo.png\"}}", IS("logo.png", "\x89PNG\r\n\x1a\n\0"), true},
-        {"{\"exports\":{\"./*\":\"./assets/*\"}}", IS("assets/logo.png", "\x89PNG\r\n\x1a\n\0"), false},
-        {"{\"directories\":{\"doc\":\"docs\"}}", IS("docs/logo.png", "\x89PNG\r\n\x1a\n\0"), false},
-        {"{}", IS("node_modules/d/logo.png", "\x89PNG\r\n\x1a\n\0"), true}, /* its own package.json says more */
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        read_targets(rows[i].manifest);
-        if (package_runs(&targets, rows[i].path, rows[i].bytes, rows[i].n) != rows[i].runs)
-            fail_msg("row %zu: %s", i, rows[i].path);
+    for (size_t i = 0; i < sizeof(data_rows) / sizeof(data_rows[0]); i++) {
+        read_targets(data_rows[i].manifest);
+        if (package_runs(&targets, data_rows[i].path, data_rows[i].bytes, data_rows[i].n) != data_rows[i].runs)
+            fail_msg("row %zu: %s", i, data_rows[i].path);
     }
 }
 
