@@ -81,9 +81,17 @@ class Gateway:
         head, _, body = answer.partition(b"\r\n\r\n")
         return int(head.split(b" ")[1]), json.loads(body) if body else None
 
+    def get(self, path):
+        """What the control socket answers to what is asked again and again: a program that starts for it costs ten times as
+        much. What it said last is searched for canaries, as everything that an operator reads."""
+        status, answer = self.control("GET", path)
+        assert status == 200, (path, status, answer)
+        self.lab.capture_last(path.partition("?")[0], json.dumps(answer))
+        return answer
+
     def refused(self):
         """What was turned away before a sandbox was known: {(listener, code): count}."""
-        return {(r["listener"], r["code"]): r["count"] for r in self.cli_json("status")["refused"]}
+        return {(r["listener"], r["code"]): r["count"] for r in self.get("/api/v1/status")["refused"]}
 
     # sandboxes
 
@@ -111,7 +119,7 @@ class Gateway:
     # the operator
 
     def tickets(self, state="pending"):
-        return self.cli_json("approvals", "list", *(["--all"] if state == "all" else ["--state", state]))["tickets"]
+        return self.get(f"/api/v1/tickets?state={'' if state == 'all' else state}&limit=500")["tickets"]
 
     def pending(self, n=1, timeout=PATIENCE):
         """Waits until n tickets are pending; the newest one's facts (all of them when n is not 1)."""
@@ -122,7 +130,7 @@ class Gateway:
         return self.show(found[0]["id"]) if n == 1 else found
 
     def show(self, ticket):
-        return self.cli_json("approvals", "show", ticket)
+        return self.get(f"/api/v1/tickets/{ticket}?reading=1")
 
     def approve(self, ticket):
         """As somebody who has looked at it: with its name, where that is needed."""
@@ -141,8 +149,10 @@ class Gateway:
 
     def audit(self):
         """All that is recorded by now. What was answered a moment ago may be missing: recorded() waits for it."""
-        rows = self.cli("audit", "tail", "--json", "-n", "1000", rc=0).out.decode()
-        return [json.loads(line) for line in rows.splitlines() if line.strip()]
+        rows = []
+        while page := self.get(f"/api/v1/audit?after={rows[-1]['seq'] if rows else 0}&limit=500")["audit"]:
+            rows += page
+        return [json.loads(row["json"]) for row in rows]
 
     # accidents
 

@@ -252,6 +252,10 @@ class Lab:
         path.write_bytes(data if isinstance(data, bytes) else data.encode())
         return path
 
+    def capture_last(self, name, data):
+        """The same, and only what came last by this name."""
+        (self.out / ("last-" + name.replace("/", "-"))).write_text(data, encoding="utf-8", errors="surrogateescape")
+
     def git_server(self, port=None):
         return servers.GitServer(self, TOP / "conf/demo/git-server", port)
 

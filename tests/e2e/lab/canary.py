@@ -12,6 +12,7 @@ import argparse
 import base64
 import binascii
 import collections
+import functools
 import gzip
 import os
 import pathlib
@@ -28,6 +29,7 @@ SANDBOX_MAX = 64 << 20  # bytes that are searched of one sandbox
 SANDBOX_PLACES = ("workspace", "home", "tmp", "var/tmp", "dev/shm", "run", "countersign")
 Finding = collections.namedtuple("Finding", "path offset form view")
 WINDOW, OVERLAP = 8 << 20, 64 << 10
+BETWEEN = b"\0|\0"  # values of a table: no escape goes on behind it, and no form of a secret has it in it
 INFLATED_MAX = 256 << 20
 SHORTEST = 8  # a shorter secret would be found by chance
 
@@ -43,8 +45,19 @@ def base64_cores(secret):
 
 
 def needles(secrets):
-    """(bytes, form) pairs; hex is matched in a lower-cased view."""
+    """(bytes, form) pairs, the shortest first; hex is matched in a lower-cased view."""
+    return sought(tuple(secrets))[0]
+
+
+def hex_needles(secrets):
+    return sought(tuple(secrets))[1]
+
+
+@functools.lru_cache(16)
+def sought(secrets):
+    """Once for what thousands of values are searched for. What holds a form of user:password holds that of the password."""
     found = {}
+    secrets = {s for s in secrets if not any(other in s for other in secrets if other != s)}
     for secret in secrets:
         found[secret] = "literal"
         found[secret.decode("utf-8", "replace").encode("utf-16-le")] = "utf-16"
@@ -52,11 +65,8 @@ def needles(secrets):
         for shift, core in base64_cores(secret):
             found[core] = f"base64+{shift}"
             found[core.replace(b"+", b"-").replace(b"/", b"_")] = f"base64url+{shift}"
-    return list(found.items())
-
-
-def hex_needles(secrets):
-    return [(binascii.hexlify(s), "hex") for s in secrets]
+    return (sorted(found.items(), key=lambda needle: len(needle[0])),
+            sorted(((binascii.hexlify(s), "hex") for s in secrets), key=lambda needle: len(needle[0])))
 
 
 def unescape_json(data):
@@ -102,11 +112,15 @@ def search_bytes(data, secrets, path):
         window = data[max(0, base - OVERLAP):base + WINDOW]
         for view, changed in views(window):
             for needle, form in wanted:
+                if len(needle) > len(changed):
+                    break
                 at = changed.find(needle)
                 if at >= 0:
                     yield Finding(path, at + max(0, base - OVERLAP) if view == "as it is" else None, form, view)
             lowered = changed.lower().translate(None, b": -")
             for needle, form in wanted_hex:
+                if len(needle) > len(lowered):
+                    break
                 if needle in lowered:
                     yield Finding(path, None, form, view)
 
@@ -142,8 +156,9 @@ def decoded_bodies(data):
         yield "deflate", inflate(data[m.end():], 15) or inflate(data[m.end():], -15)
 
 
-def sqlite_rows(path):
-    """The text and blobs of every row: a long value is split over pages in the file itself."""
+def sqlite_tables(path):
+    """The text and blobs of every table, one behind the other: a long value is split over pages in the file itself. They are
+    thousands and short, and what none of them holds no two of them hold with the bytes between them."""
     with tempfile.TemporaryDirectory() as directory:
         copy = pathlib.Path(directory) / "copy.db"
         for end in ("", "-wal"):
@@ -155,10 +170,8 @@ def sqlite_rows(path):
             names = [row[0].decode() for row in database.execute("select name from sqlite_master where type='table'")]
             for name in names:
                 quoted = name.replace('"', '""')
-                for row in database.execute(f'select * from "{quoted}"'):
-                    for value in row:
-                        if isinstance(value, bytes):
-                            yield name, value
+                rows = database.execute(f'select * from "{quoted}"')
+                yield name, BETWEEN.join(value for row in rows for value in row if isinstance(value, bytes))
         finally:
             database.close()
 
@@ -169,8 +182,8 @@ def search_file(path, secrets):
     for name, body in decoded_bodies(data):
         yield from (f._replace(path=f"{path} ({name})", offset=None) for f in search_bytes(body, secrets, ""))
     if data.startswith(b"SQLite format 3\0"):
-        for table, value in sqlite_rows(path):
-            yield from search_bytes(value, secrets, f"{path} (table {table})")
+        for table, values in sqlite_tables(path):
+            yield from search_bytes(values, secrets, f"{path} (table {table})")
 
 
 def walk(path, excluded):
@@ -272,8 +285,14 @@ def self_test():
         database = sqlite3.connect(directory / "a.db")
         database.execute("create table t (b)")
         database.execute("insert into t values (?)", (b"\1" * 1985 + secret * 90,))
+        database.executemany("insert into t values (?)", [(value,) for value in planted(secret).values() if len(value) < WINDOW])
+        database.execute("create table u (a, b)")
+        database.execute("insert into u values (?, ?)", (secret[:-1], secret[-1:]))
         database.commit()
         failed += tell(bool(search([secret * 90], [directory / "a.db"])), "found across SQLite pages")
+        seen = {(f.form, f.view) for f in search([secret], [directory / "a.db"]) if "(table t)" in f.path}
+        failed += tell(len(seen) > 12, f"found in {len(seen)} ways among a table's values")
+        failed += tell(not any("(table u)" in f.path for f in search([secret], [directory / "a.db"])), "halves in two values are not it")
         database.close()
         failed += tell(not search([secret], [directory / "literal"], [directory / "literal"]), "exclusion")
     return 1 if failed else 0
