@@ -38,7 +38,7 @@ class Reader:
     """recv() gives more bytes, b"" at the end. masked: what every frame must be."""
 
     def __init__(self, recv, masked, buffer=b""):
-        self.recv, self.masked, self.buffer, self.masks = recv, masked, buffer, []
+        self.recv, self.masked, self.buffer, self.masks = recv, masked, bytearray(buffer), []
 
     def exactly(self, n):
         while len(self.buffer) < n:
@@ -46,7 +46,8 @@ class Reader:
             if not more:
                 raise EOFError("the peer ended")
             self.buffer += more
-        taken, self.buffer = self.buffer[:n], self.buffer[n:]
+        taken = bytes(self.buffer[:n])
+        del self.buffer[:n]
         return taken
 
     def frame(self):

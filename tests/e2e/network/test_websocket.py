@@ -68,7 +68,7 @@ class Socket:
 
     def __init__(self, rig, transport, path, *fields, handshake=HANDSHAKE, behind=b""):
         rig.aside = arrived(rig)  # a way in may look for what it sends itself
-        self.rig, self.wire, self.data = rig, rig.open(transport), b""
+        self.rig, self.wire, self.data = rig, rig.open(transport), bytearray()
         self.wire.sock.settimeout(PATIENCE)
         self.send(self.wire.fill(self.wire.head("GET", path, *handshake, *fields)) + behind)
         head = b""
