@@ -1,8 +1,10 @@
 #include "tests/unit/broker/sim.h"
 
-#include <sqlite3.h>
+#include <stdlib.h>
 
-enum { PENDING_MAX = 256, TICKS_MAX = 400000, KINDS = 6 };
+#include "tests/unit/broker/matrix/kills.h"
+
+enum { PENDING_MAX = 256, TICKS_MAX = 400000, KINDS = 6, ASKED_FIRST = 6 };
 
 struct worker {
     bool busy;
@@ -19,9 +21,11 @@ struct worker {
 
 static struct worker workers[SIM_WORKERS];
 static struct bstore_chatted turns[SIM_TURNS];
+static unsigned asked_for; /* turns that there are */
 static enum fault fault;
 static struct sim_stats *stats;
 static const char *wrong;
+static enum bstore_result said; /* by the store, last */
 
 static uint64_t now_of(void *arg)
 {
@@ -43,6 +47,12 @@ static void trace(uint64_t a, uint64_t b)
 static const char *tenant_of(unsigned turn)
 {
     return turn % 2 ? "acme" : "other";
+}
+
+static int number(const char *sql)
+{
+    char n[32];
+    return fix_one(sql, n, sizeof(n)) ? atoi(n) : -1;
 }
 
 /* A turn of each sort: most end by themselves; one asks for the same for ever, one's model is silent, one asks for
@@ -84,6 +94,7 @@ static void tell(struct worker *w, struct loop_event e)
 static bool passed(struct worker *w, enum bstore_result r)
 {
     trace(100 + r, w->turn);
+    said = r;
     if (r == BS_FENCED) {
         stats->fenced++;
         if (fault == FAULT_NO_FENCE)
@@ -106,7 +117,7 @@ static void think(struct worker *w, uint64_t step)
 {
     enum sort sort = sort_of(w->turn);
     uint64_t n = sort == SORT_GREEDY ? TURN_CALLS_MAX + 1 : sort == SORT_SAME ? 2 : world_pick(SIM_CALLS + 1);
-    if (sort == SORT_SILENT || world_pick(12) == 0) {
+    if (sort == SORT_SILENT || world_pick(kills_on ? 4 : 12) == 0) {
         tell(w, (struct loop_event){
                     .heard = HEARD_NO_ANSWER, .retry = world_pick(40) != 0, .after_ms = world_pick(500)});
         return;
@@ -122,6 +133,16 @@ static void think(struct worker *w, uint64_t step)
     tell(w, (struct loop_event){.heard = HEARD_ANSWER, .asked = w->asked, .n = n, .used = w->used});
 }
 
+/* What is written down now. */
+static void planned(struct worker *w, const struct loop_action *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        struct op *o = &world_op[w->turn][a->step][i];
+        *o = (struct op){.planned = true, .command = world_pick(3) == 0, .class = w->call[i].class};
+        call_key(&w->claim.turn, a->step, i, w->call[i].tool, w->call[i].args, &o->key);
+    }
+}
+
 static void plan(struct worker *w, const struct loop_action *a)
 {
     struct bstore_call declared[SIM_CALLS];
@@ -131,11 +152,10 @@ static void plan(struct worker *w, const struct loop_action *a)
         declared[i].class = w->asked[i].class;
     }
     enum bstore_result r = bstore_plan(fix, &w->claim, a->step, &p);
-    for (size_t i = 0; r == BS_OK && i < a->n; i++) {
-        struct op *o = &world_op[w->turn][a->step][i];
-        *o = (struct op){.planned = true, .command = world_pick(3) == 0, .class = w->call[i].class};
-        call_key(&w->claim.turn, a->step, i, w->call[i].tool, w->call[i].args, &o->key);
-    }
+    if (r == BS_OK)
+        planned(w, a);
+    if (r == BS_OK && kills_on && bstore_plan(fix, &w->claim, a->step, &p) != BS_AGAIN)
+        violated("what was planned is not known again");
     if (passed(w, r))
         tell(w, (struct loop_event){.heard = HEARD_PLANNED});
 }
@@ -166,6 +186,9 @@ static void settle(struct worker *w, const struct loop_action *a)
     enum bstore_result r = BS_OK;
     if (fault != FAULT_FORGET || world_pick(4) != 0)
         r = bstore_call(fix, &w->claim, a->step, a->ord, &how);
+    if (r == BS_OK && kills_on && fault != FAULT_FORGET &&
+        bstore_call(fix, &w->claim, a->step, a->ord, &how) != BS_AGAIN)
+        violated("what was settled is not known again");
     if (r == BS_OK || r == BS_AGAIN || (r == BS_FENCED && fault == FAULT_NO_FENCE))
         told(&world_op[w->turn][a->step][a->ord], a->end);
     if (passed(w, r))
@@ -181,6 +204,8 @@ static void checkpoint(struct worker *w, const struct loop_action *a)
     const struct bstore_event e = {SPAN("step.settled"), SPAN("{}")};
     const struct bstore_settle s = {
         .checkpoint = {.execution_state = fault == FAULT_NO_MEMORY ? SPAN_NONE : dynbuf_span(&b)},
+        .phase = kills_on ? SPAN("building") : SPAN_NONE,
+        .record = kills_on ? SPAN("settled\n") : SPAN_NONE,
         .event = &e,
         .events = 1};
     stats->steps++;
@@ -287,13 +312,18 @@ static void take(struct worker *w)
 {
     struct id id = fix_id((unsigned)(w - workers) + 1);
     struct bstore_turn t;
-    if (bstore_claim(fix, &id, SIM_CLAIM, &w->claim) != BS_OK)
+    if ((said = bstore_claim(fix, &id, SIM_CLAIM, &w->claim)) != BS_OK)
         return;
     w->busy = true;
     w->n = 0;
-    for (w->turn = 0; w->turn < SIM_TURNS && !id_eq(&turns[w->turn].turn, &w->claim.turn);)
+    for (w->turn = 0; w->turn < asked_for && !id_eq(&turns[w->turn].turn, &w->claim.turn);)
         w->turn++;
-    assert_true(w->turn < SIM_TURNS);
+    if (w->turn == asked_for) {
+        assert_true(kills_on);
+        serve_replay(&w->claim);
+        drop(w);
+        return;
+    }
     trace(300, w->turn);
     arena_free(&fix_arena);
     if (bstore_load(fix, &w->claim, &fix_arena, &t) == BS_OK)
@@ -312,23 +342,130 @@ static void beat(struct worker *w)
         tell(w, (struct loop_event){.heard = HEARD_CANCEL});
 }
 
+static unsigned texts; /* none is written twice, not by one that is killed either */
+
+/* What a worker does besides: what a reader sees of it, what is recorded of it, what it learns of a call. */
+static void besides(struct worker *w)
+{
+    char text[32];
+    uint64_t seq;
+    snprintf(text, sizeof(text), "{\"n\":%u}", texts);
+    const struct bstore_event e = {SPAN("text"), span_str(text)};
+    if (passed(w, bstore_log(fix, &w->claim, &e, 1, &seq)) &&
+        passed(w, bstore_record(fix, &w->claim, SPAN("line\n"))))
+        said = bstore_class(fix, &w->claim, w->loop.step, 0, CALL_READ); /* laxer than it is: nothing */
+}
+
+struct doing {
+    struct worker *w;
+    const struct loop_action *a;
+    enum { TAKES = 0, TAKES_LOST, TAKES_REPLAY, BEATS, BESIDES, ACTS } what;
+};
+
+static bool does(void *arg)
+{
+    const struct doing *d = arg;
+    if (d->what <= TAKES_REPLAY)
+        take(d->w);
+    else if (d->what == BEATS)
+        beat(d->w);
+    else if (d->what == BESIDES)
+        besides(d->w);
+    else
+        act(d->w, d->a);
+    return wrong == NULL;
+}
+
+/* What is rare among what a worker takes is a kind by itself. */
+static unsigned taken_next(void)
+{
+    char sql[256];
+    snprintf(
+        sql, sizeof(sql),
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM turn WHERE state='running' AND lost>0 AND claimed_until<=%llu) THEN 1"
+        " WHEN EXISTS (SELECT 1 FROM turn WHERE state IN ('queued','running') AND replays<>'') THEN 2 ELSE 0 END",
+        (unsigned long long)fix_now);
+    return (unsigned)number(sql);
+}
+
+/* The classes of the calls of its newest step that has some: what could be lost or doubled now. */
+static unsigned at_stake(unsigned turn)
+{
+    unsigned classes = 0;
+    for (unsigned s = SIM_STEPS; s > 0 && classes == 0; s--)
+        for (unsigned i = 0; i < SIM_CALLS; i++)
+            if (world_op[turn][s][i].planned)
+                classes |= 1u << world_op[turn][s][i].class;
+    return classes;
+}
+
+static unsigned all_at_stake(void)
+{
+    unsigned classes = 0;
+    for (unsigned i = 0; i < asked_for; i++)
+        classes |= at_stake(i);
+    return classes;
+}
+
+/* By the worker, or by one that is killed at it. */
+static void done_by(struct worker *w, struct doing d)
+{
+    bool stored = d.a == NULL || d.a->what == DO_BEGIN || d.a->what == DO_PLAN || d.a->what == DO_SETTLE ||
+                  d.a->what == DO_CHECKPOINT || d.a->what == DO_FINISH || d.a->what == DO_GIVE_BACK;
+    d.w = w;
+    texts++;
+    if (kills_on && kills_all() && d.what == TAKES)
+        d.what = taken_next();
+    unsigned kind = d.a == NULL ? (unsigned)d.what : ACTS + (unsigned)d.a->what;
+    if (kills_on)
+        kills_begin(KILL_WORKER, kind, d.what <= TAKES_REPLAY ? all_at_stake() : at_stake(w->turn));
+    if (!kills_on || !stored || !kills_in(does, &d, &said)) {
+        (void)does(&d);
+        return;
+    }
+    if (d.a != NULL && d.a->what == DO_PLAN && said == BS_OK)
+        planned(w, d.a);
+    stats->crashes++;
+    drop(w);
+}
+
 static void works(struct worker *w)
 {
     if (!w->busy) {
-        take(w);
+        done_by(w, (struct doing){.what = TAKES});
     } else if (w->n == 0) {
-        beat(w);
+        done_by(w, (struct doing){.what = kills_on && world_pick(8) == 0 ? BESIDES : BEATS});
     } else { /* in any order */
         size_t i = world_pick(w->n);
         struct loop_action a = w->todo[i];
         w->todo[i] = w->todo[--w->n];
-        act(w, &a);
+        done_by(w, (struct doing){.what = ACTS, .a = &a});
     }
+}
+
+static struct bstore_chat chat_of(unsigned i)
+{
+    static char key[16];
+    struct bstore_chat c = {
+        .tenant = span_str(tenant_of(i)), .body = SPAN("{}"), .budget = {SIM_STEPS, 60, 0, i % 5 ? 0 : 400000, 3}};
+    if (i >= SIM_TURNS / 2)
+        c.conversation = turns[i - SIM_TURNS / 2].conversation;
+    snprintf(key, sizeof(key), "turn %u", i);
+    if (kills_on)
+        c.key = span_str(key);
+    return c;
 }
 
 static void tick(void)
 {
     struct world_word word;
+    if (kills_on && world_pick(20) == 0) {
+        struct serving s = {turns, &asked_for, chat_of, tenant_of, all_at_stake()};
+        const char *why = serve_something(&s);
+        if (why != NULL)
+            violated(why);
+        return;
+    }
     struct worker *w = &workers[world_pick(SIM_WORKERS)];
     uint64_t chance = world_pick(1000);
     fix_now += world_pick(20);
@@ -339,8 +476,8 @@ static void tick(void)
     } else if (chance < 6) {
         fix_now += SIM_CLAIM; /* all of them sleep, and come back too late */
     } else if (chance < 8) {
-        unsigned i = (unsigned)world_pick(SIM_TURNS);
-        if (world_pick(4) == 0 && bstore_cancel(fix, span_str(tenant_of(i)), &turns[i].turn) == BS_FAIL)
+        unsigned i = (unsigned)world_pick(asked_for);
+        if (world_pick(4) == 0 && !kills_on && bstore_cancel(fix, span_str(tenant_of(i)), &turns[i].turn) == BS_FAIL)
             violated("it cannot be cancelled");
     } else if (chance < 500) {
         if (!world_turns(&word))
@@ -358,25 +495,15 @@ static void tick(void)
 static void check_op(const struct op *o)
 {
     stats->effects += o->effects;
+    stats->doubled += o->effects > 1;
+    stats->silent +=
+        (o->told == CALL_DONE && o->effects == 0 && o->reads == 0) || (o->told == CALL_NOT_RUN && o->effects);
     if (o->effects > 1)
         violated(o->class == CALL_UNSAFE ? "an unsafe effect was there twice" : "an effect was there twice");
     if (o->told == CALL_DONE && o->effects == 0 && o->reads == 0)
         violated("what was told as done was never done");
     if (o->told == CALL_NOT_RUN && o->effects)
         violated("what was told as not run was done");
-}
-
-static int number(const char *sql)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *q = NULL;
-    int n = -1;
-    if (sqlite3_open(fix_path, &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK &&
-        sqlite3_step(q) == SQLITE_ROW)
-        n = sqlite3_column_int(q, 0);
-    sqlite3_finalize(q);
-    sqlite3_close(db);
-    return n;
 }
 
 static void check_all(void)
@@ -392,8 +519,12 @@ static void check_all(void)
             for (unsigned c = 0; c < SIM_CALLS; c++)
                 check_op(&world_op[i][s][c]);
     }
-    if (number("SELECT count(*) FROM display WHERE type='turn.done'") != SIM_TURNS ||
-        number("SELECT count(DISTINCT turn) FROM display WHERE type='turn.done'") != SIM_TURNS)
+    if (number("SELECT count(*) FROM turn WHERE replays=''") != SIM_TURNS)
+        violated("what was asked for with one key is more than one turn, or none");
+    if (number("SELECT count(*)-count(DISTINCT body) FROM display WHERE type='text'") != 0)
+        violated("a reader sees the same twice");
+    if (number("SELECT count(*)-(SELECT count(*) FROM turn) FROM display WHERE type='turn.done'") != 0 ||
+        number("SELECT count(DISTINCT turn)-(SELECT count(*) FROM turn) FROM display WHERE type='turn.done'") != 0)
         violated("not every turn ended once in the log");
     if (number("SELECT count(*) FROM conversation WHERE log_next-1<>(SELECT count(*) FROM display d WHERE"
                " d.tenant=conversation.tenant AND d.conversation=conversation.id)") != 0)
@@ -402,14 +533,16 @@ static void check_all(void)
             "SELECT count(*) FROM tool_call c JOIN turn t ON t.id=c.turn WHERE t.state='done' AND c.ending='open'") !=
         0)
         violated("a call of a turn that is over has no end");
-    if (number("SELECT count(*) FROM tool_call c JOIN turn t ON t.id=c.turn WHERE t.state='done' AND"
-               " cast(c.result AS TEXT)<>c.ending") != 0)
+    if (number(fix_postgres ? "SELECT count(*) FROM tool_call c JOIN turn t ON t.id=c.turn WHERE t.state='done' AND"
+                              " convert_from(c.result,'UTF8')<>c.ending"
+                            : "SELECT count(*) FROM tool_call c JOIN turn t ON t.id=c.turn WHERE t.state='done' AND"
+                              " cast(c.result AS TEXT)<>c.ending") != 0)
         violated("a result is not of its settlement");
 }
 
 static bool all_over(void)
 {
-    return number("SELECT count(*) FROM turn WHERE state IN ('queued','running')") == 0;
+    return asked_for == SIM_TURNS && number("SELECT count(*) FROM turn WHERE state IN ('queued','running')") == 0;
 }
 
 const char *sim_run(uint64_t seed, enum fault off, struct sim_stats *out)
@@ -422,13 +555,11 @@ const char *sim_run(uint64_t seed, enum fault off, struct sim_stats *out)
     assert_int_equal(fix_setup(NULL), 0);
     world_reset(seed);
     memset(workers, 0, sizeof(workers));
-    for (unsigned i = 0; i < SIM_TURNS; i++) {
-        struct bstore_chat c = {.tenant = span_str(tenant_of(i)),
-                                .body = SPAN("{}"),
-                                .budget = {SIM_STEPS, 60, 0, i % 5 ? 0 : 400000, 3}};
-        if (i >= SIM_TURNS / 2)
-            c.conversation = turns[i - SIM_TURNS / 2].conversation;
-        fix_ok(bstore_chat(fix, &c, &turns[i]));
+    if (kills_on)
+        serve_anew();
+    for (asked_for = 0; asked_for < (kills_on ? ASKED_FIRST : SIM_TURNS); asked_for++) {
+        struct bstore_chat c = chat_of(asked_for);
+        fix_ok(bstore_chat(fix, &c, &turns[asked_for]));
     }
     unsigned ticks = 0;
     for (bool over = false; !over && wrong == NULL; ticks++) {
@@ -437,6 +568,8 @@ const char *sim_run(uint64_t seed, enum fault off, struct sim_stats *out)
         if (ticks == TICKS_MAX)
             violated("it never ends");
     }
+    if (kills_on)
+        kills_begin(KILL_BROKER, KILLS_KINDS - 1, 0);
     if (wrong == NULL)
         check_all();
     assert_int_equal(fix_teardown(NULL), 0);

@@ -25,6 +25,7 @@ enum fault {
 struct sim_stats {
     uint64_t trace; /* of all that happened, in its order */
     uint64_t steps, effects, crashes, fenced, lost_answers, unknown, asked;
+    uint64_t doubled, silent; /* effects that were there twice; that are not what was told of them */
     unsigned ends[TURN_ENDS];
 };
 
@@ -52,6 +53,8 @@ void world_revoke(unsigned turn, uint64_t epoch);
 void world_abort(unsigned turn, uint64_t step, uint64_t ord);
 enum known world_ask(unsigned turn, uint64_t step, uint64_t ord, enum call_end *end);
 enum known world_look(unsigned turn, uint64_t step, uint64_t ord, enum call_end *end);
+/* The gateway, or a sandbox with its commands, is killed: what is on its way there ends where it is. */
+void world_cut(bool sandbox);
 /* False: it does not go on any more. */
 bool world_wait(unsigned turn, uint64_t step, uint64_t ord, unsigned worker, unsigned life);
 /* Something happens out there; true: a worker hears of it. */

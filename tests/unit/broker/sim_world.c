@@ -3,7 +3,7 @@
 enum { FLIGHTS_MAX = 256 };
 /* A call on its way: asked for in the sandbox, recorded by the gateway, done by the upstream. */
 static struct flight {
-    enum { F_NONE = 0, F_ASKED, F_RECORDED, F_DONE } stage;
+    enum { F_NONE = 0, F_ASKED, F_RECORDED, F_DONE, F_CUT } stage;
     unsigned turn, worker, life;
     uint64_t step, ord, epoch;
     struct digest key;
@@ -37,7 +37,8 @@ static struct op *op_of(const struct flight *f)
 static struct flight *find(unsigned turn, uint64_t step, uint64_t ord)
 {
     for (size_t i = 0; i < FLIGHTS_MAX; i++)
-        if (flight[i].stage != F_NONE && flight[i].turn == turn && flight[i].step == step && flight[i].ord == ord)
+        if (flight[i].stage != F_NONE && flight[i].stage != F_CUT && flight[i].turn == turn &&
+            flight[i].step == step && flight[i].ord == ord)
             return &flight[i];
     return NULL;
 }
@@ -115,12 +116,26 @@ static void apply(struct op *o, const struct digest *key)
         o->effects++;
 }
 
+void world_cut(bool sandbox)
+{
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        struct flight *f = &flight[i];
+        if (f->stage == F_NONE || f->stage == F_CUT || (sandbox && !op_of(f)->command))
+            continue;
+        if (f->stage == F_RECORDED && world_pick(2) == 0)
+            apply(op_of(f), &f->key); /* it had left, and no answer comes back */
+        f->stage = F_CUT;
+    }
+}
+
 enum went { WENT_LOST = 0, WENT_ON, WENT_HOME };
 
 /* One stage more; lost: it is over, and nobody is told how. */
 static enum went further(struct flight *f)
 {
     struct op *o = op_of(f);
+    if (f->stage == F_CUT)
+        return WENT_LOST;
     if (f->stage == F_ASKED) {
         if (f->epoch <= revoked[f->turn] || world_pick(20) == 0)
             return WENT_LOST; /* refused, or its sandbox died */
