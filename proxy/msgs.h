@@ -119,6 +119,9 @@ enum msg_type {
     M_TELL = 311,         /* Lg>K id: its number; span name, digest of what it is (wire_tell), span id of the message, span title, span body: tell them, once */
     M_TOLD = 312,         /* K>Lg id: the same number; span id of the message, u8 enum tell_outcome, span words */
     M_TELL_TEST = 313,    /* D>Lg span name, span operator: tell them something now; answered with M_SANDBOX_DONE */
+    M_SLACK = 314,        /* D>K span name of who is told, span timestamp, span signature, span body: what came back from there */
+    M_SLACK_SAID = 315,   /* K>D u8 enum slack_said of proxy/words.h, u64 number of the answer to it, span operator (empty: nobody whom the configuration names), span ticket, span why not */
+    M_SLACK_ANSWER = 316, /* D>K id 0; u64 number, bool in place of the message, for all to see, span words: once */
     M_GATED = 301,        /* K>Lg id: the same number; id ticket, span name, u8 enum gate_said or GATE_NOT_ASKED, span words: what it said, or why it said nothing */
     M_LOOK = 320,         /* D>Lg id ticket, bool they are looking at it (false: not any more), bool also if somebody else says so, span operator, span channel; Lg>D u8 enum looked (store/people/ops_looking.h), span whose it was before, or is */
     M_GRANT_REVOKE = 155, /* D>Lg id grant, span operator, span reason; Lg>D bool ok, span why */

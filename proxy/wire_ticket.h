@@ -95,7 +95,8 @@ struct wire_ticket {
     uint64_t within_ms;
     struct wire_shape shape;
     struct wire_later later;
-    bool take_back;    /* its user declined it in the agent's own client: nothing is opened, what is open ends */
+    bool take_back;    /* its user declined it in the agent's own client: nothing is opened, what is open ends;
+                          agent_reason is why, as they said it there */
     uint64_t exchange; /* the frame's id, and not among the fields */
 };
 enum { WIRE_SELF_NO = 0, WIRE_SELF_OF_MACHINE, WIRE_SELF_YES };

@@ -160,6 +160,7 @@ struct exchange {
     struct span instead_of;        /* whose deputy they approve as; empty: in their own name */
     const struct session *session; /* on the page: signed in */
     struct caller caller;          /* of PLACE_DOCK */
+    bool slack;                    /* x->operator pressed a button there (deciding/slack.h); nobody waits for it */
     bool moment;                   /* the sandbox that x->arg names stands still for it, and then goes on */
     uint64_t woke;                 /* the sandbox was idle, and has its files again: as this generation; 0: no */
     bool another;                  /* and another image than it had, which is not there any more */

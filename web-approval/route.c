@@ -4,6 +4,7 @@
 
 #include "web-approval/ask.h"
 #include "web-approval/broker/broker.h"
+#include "web-approval/deciding/slack.h"
 #include "web-approval/diffs/diffs.h"
 #include "web-approval/dock.h"
 #include "web-approval/idle/idle.h"
@@ -130,6 +131,7 @@ static const struct route {
     {"GET", "/sign-in/oidc", PLACE_PAGE | OPEN, page_oidc},
     {"GET", "/sign-in/oidc/go", PLACE_PAGE | OPEN, page_oidc_go},
     {"POST", "/sign-out", PLACE_PAGE, page_sign_out},
+    {"POST", "/slack/*", PLACE_PAGE | OPEN, page_slack},
     {"GET", "/tickets/*", PLACE_PAGE, page_ticket},
     {"GET", "/tickets/*/whole", PLACE_PAGE, page_ticket_whole},
     {"GET", "/tickets/*/picture", PLACE_PAGE, page_picture},
@@ -242,6 +244,8 @@ static bool page_admits(struct exchange *x)
                       d->desk_url);
         return false;
     }
+    if (slack_is(&x->head))
+        return true; /* signed by who sends it */
     x->session = guard_session(&d->guard, &x->head, x->now_ms);
     if (x->session && !session_holds(x))
         return false;

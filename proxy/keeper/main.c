@@ -341,6 +341,10 @@ static void from_fetcher(void *arg, struct chan *c, struct frame *f)
         keeper_tell_fetched(k, f);
         return;
     }
+    if (f->type == M_FETCHED && (f->id & SLACK_FETCH) != 0) {
+        keeper_slack_fetched(k, f);
+        return;
+    }
     if (f->type == M_FETCHED && (f->id & OIDC_FETCH) != 0) {
         keeper_oidc_fetched(k, f);
         return;
@@ -413,6 +417,7 @@ static void gone(void *arg, struct chan *c)
     fetches_lost(k->fetches);
     keeper_gates_lost(k);
     keeper_tells_lost(k);
+    keeper_slack_lost();
     keeper_oidc_lost(k);
     parked_wake(k, 0);
 }

@@ -7,6 +7,7 @@ void wire_put_tell_target(struct dynbuf *b, const struct wire_tell_target *t)
     msg_put_digest(b, &t->of);
     msg_put_u32(b, t->events);
     msg_put_u64(b, t->give_up_ms);
+    msg_put_u8(b, t->buttons);
     msg_put_u32(b, t->budget);
     msg_put_u8(b, (uint8_t)t->ntenants);
     for (size_t i = 0; i < t->ntenants; i++)
@@ -20,6 +21,7 @@ int wire_get_tell_target(struct msg_in *m, struct wire_tell_target *t)
     msg_get_digest(m, &t->of);
     t->events = msg_get_u32(m);
     t->give_up_ms = msg_get_u64(m);
+    t->buttons = msg_get_bool(m);
     t->budget = msg_get_u32(m);
     size_t n = msg_get_u8(m);
     if (m->bad || n > TELL_TENANTS_MAX || kind == TELL_NO_KIND || kind >= TELL_KINDS || t->name.n == 0 ||
@@ -48,6 +50,25 @@ void wire_put_tell_place(struct dynbuf *b, const struct wire_tell_place *p)
     msg_put_u8(b, (uint8_t)p->nto);
     for (size_t i = 0; i < p->nto; i++)
         msg_put_span(b, p->to[i]);
+    msg_put_span(b, p->signing);
+    msg_put_u8(b, (uint8_t)p->npeople);
+    for (size_t i = 0; i < p->npeople; i++) {
+        msg_put_span(b, p->people[i].who);
+        msg_put_span(b, p->people[i].name);
+    }
+}
+
+static int get_people(struct msg_in *m, struct wire_tell_place *p)
+{
+    p->signing = msg_get_span(m, TELL_SECRET_MAX);
+    size_t n = msg_get_u8(m);
+    if (m->bad || n > TELL_PEOPLE_MAX)
+        return -1;
+    for (p->npeople = 0; p->npeople < n; p->npeople++) {
+        p->people[p->npeople].who = msg_get_span(m, TELL_WHO_MAX);
+        p->people[p->npeople].name = msg_get_span(m, TELL_WHO_MAX);
+    }
+    return m->bad ? -1 : 0;
 }
 
 int wire_get_tell_place(struct msg_in *m, struct wire_tell_place *p)
@@ -56,7 +77,7 @@ int wire_get_tell_place(struct msg_in *m, struct wire_tell_place *p)
     uint8_t kind = msg_get_u8(m);
     msg_get_digest(m, &p->of);
     p->url = msg_get_span(m, TELL_URL_MAX);
-    p->secret = msg_get_span(m, 128);
+    p->secret = msg_get_span(m, TELL_SECRET_MAX);
     p->ca_pem = msg_get_span(m, TELL_CA_MAX);
     size_t n = msg_get_u8(m);
     if (m->bad || n > sizeof(p->cidr) / sizeof(p->cidr[0]) || kind == TELL_NO_KIND || kind >= TELL_KINDS)
@@ -72,7 +93,7 @@ int wire_get_tell_place(struct msg_in *m, struct wire_tell_place *p)
         return -1;
     for (p->nto = 0; p->nto < n; p->nto++)
         p->to[p->nto] = msg_get_span(m, TELL_ADDRESS_MAX);
-    return m->bad ? -1 : 0;
+    return get_people(m, p);
 }
 
 static uint16_t port_of(struct span scheme)
@@ -138,6 +159,20 @@ bool tell_url_is_loopback(const struct tell_url *u)
             return false;
     }
     return true;
+}
+
+static bool slack_id_ok(struct span id, const char *kinds)
+{
+    for (size_t i = 0; i < id.n; i++)
+        if (!(id.p[i] >= '0' && id.p[i] <= '9') && !(id.p[i] >= 'A' && id.p[i] <= 'Z'))
+            return false;
+    return id.n >= 2 && id.n <= 20 && (id.p[0] == kinds[0] || id.p[0] == kinds[1]);
+}
+
+bool tell_slack_who_ok(struct span who)
+{
+    struct span team, user;
+    return span_cut(who, '/', &team, &user) && slack_id_ok(team, "TE") && slack_id_ok(user, "UW");
 }
 
 bool tell_address_ok(struct span a)

@@ -16,7 +16,10 @@ enum {
     TELL_TITLE_MAX = 200,
     TELL_BODY_MAX = 8 * 1024,
     TELL_ID_MAX = 64,
-    TELL_WORDS_MAX = 480
+    TELL_WORDS_MAX = 480,
+    TELL_PEOPLE_MAX = 32, /* who may press a button of one */
+    TELL_WHO_MAX = 47,    /* bytes of who that is in Slack, and of an operator's name */
+    TELL_SECRET_MAX = 128 /* bytes of a stored secret's name */
 };
 
 enum tell_kind { TELL_NO_KIND = 0, TELL_WEBHOOK, TELL_SLACK, TELL_MAIL, TELL_KINDS };
@@ -42,6 +45,7 @@ struct wire_tell_target {
     struct digest of; /* all that the configuration says of it: what was written down for another is not told to it */
     uint32_t events;
     uint64_t give_up_ms;
+    bool buttons;    /* of Slack: what comes back is signed, so a message has a button that denies */
     uint32_t budget; /* so many requests that wait are told of one by one in an hour; 0: as many as there are */
     size_t ntenants; /* 0: of all */
     struct span tenant[TELL_TENANTS_MAX];
@@ -64,6 +68,11 @@ struct wire_tell_place {
     bool tls_required; /* of smtp:// */
     size_t nto;
     struct span to[TELL_TO_MAX];
+    struct span signing; /* of Slack: name of the stored secret that signs what comes back; empty: nothing does */
+    size_t npeople;      /* whose word counts there, and which operator that is */
+    struct {
+        struct span who, name;
+    } people[TELL_PEOPLE_MAX];
 };
 void wire_put_tell_place(struct dynbuf *b, const struct wire_tell_place *p);
 int wire_get_tell_place(struct msg_in *m, struct wire_tell_place *p) MUSTCHECK;
@@ -77,6 +86,8 @@ struct tell_url {
 int tell_url_parse(struct span url, struct tell_url *out) MUSTCHECK;
 /* "localhost", or an address of 127.0.0.0/8: without TLS nothing else is asked. */
 bool tell_url_is_loopback(const struct tell_url *u);
+/* Somebody in Slack: TEAM/USER, by their ids ("T012AB3C4/U9ZX8Y7"), never by a name that they may change. */
+bool tell_slack_who_ok(struct span who);
 /* A mail address as it may stand in an SMTP command and a header: LOCAL@DOMAIN of plain ASCII. */
 bool tell_address_ok(struct span a);
 

@@ -38,6 +38,7 @@ static const char *how_words(struct span how)
     return span_eq(how, SPAN("passkey"))    ? "signed in with a passkey"
            : span_eq(how, SPAN("password")) ? "signed in with a password"
            : span_eq(how, SPAN("link"))     ? "signed in with a link"
+           : span_eq(how, SPAN("slack"))    ? "known by their id in Slack"
            : span_eq(how, SPAN("oidc"))     ? "signed in through the organisation's provider"
            : span_eq(how, SPAN("socket"))   ? "at the gateway's machine"
                                             : NULL;

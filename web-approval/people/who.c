@@ -9,7 +9,10 @@ bool who_is_machine(const char *operator)
 
 const char *who_how(const struct exchange *x)
 {
-    return x->place == PLACE_CONTROL ? "socket" : x->session ? guard_how_name(x->session->how) : "";
+    return x->slack                    ? "slack"
+           : x->place == PLACE_CONTROL ? "socket"
+           : x->session                ? guard_how_name(x->session->how)
+                                       : "";
 }
 
 bool who_find(struct exchange *x, bool *gone)

@@ -10,7 +10,7 @@
 bool who_find(struct exchange *x, bool *gone);
 /* A user of this machine has no person's name. */
 bool who_is_machine(const char *operator);
-/* For the audit and the page: "passkey", "password", "link", "oidc", "socket". */
+/* For the audit and the page: "passkey", "password", "link", "oidc", "socket", "slack". */
 const char *who_how(const struct exchange *x);
 
 #endif

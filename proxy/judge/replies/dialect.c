@@ -213,10 +213,18 @@ int dialect_text(const struct dialect_client *c, const struct refusal *r, struct
 #define ASKED(params)                                                                                                \
     "'inputRequests':{'countersign':{'method':'elicitation/create','params':{'message':%w," params "}}},"
 
+/* Nothing to approve with: what is said here comes from a sandbox. */
+#define FORM                                                                                                         \
+    "'answer':{'type':'string','title':'This request','default':'wait','oneOf':["                                    \
+    "{'const':'wait','title':'Leave it: who may decide it does so on its page'},"                                    \
+    "{'const':'deny','title':'Take it back: it is not sent'}]},"                                                     \
+    "'reason':{'type':'string','title':'Why you take it back (if you like: the agent and the record get it)',"       \
+    "'maxLength':500}"
+
 /* MCP (2026-07-28), Multi Round-Trip: a result, and the client does what it says and comes again. */
 static const struct dialect_shape rounds[] = {
     [ELICIT_URL] = ROUND(ASKED("'mode':'url','elicitationId':'%t','url':%u")),
-    [ELICIT_FORM] = ROUND(ASKED("'mode':'form','requestedSchema':{'type':'object','properties':{}}")),
+    [ELICIT_FORM] = ROUND(ASKED("'mode':'form','requestedSchema':{'type':'object','properties':{" FORM "}}")),
     [ELICIT_AGAIN] = ROUND(""),
 };
 

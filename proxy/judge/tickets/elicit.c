@@ -4,6 +4,8 @@
 
 #include "common/json/json.h"
 #include "common/sign/claim.h"
+#include "common/text/utf8.h"
+#include "common/text/visible.h"
 
 enum { TREE_MAX = 1024 * 1024, MARK = 16 };
 
@@ -101,15 +103,43 @@ static bool is_ours(struct span state, struct span desk_url, unsigned *round)
     return true;
 }
 
-/* Who only closed what was shown said neither yes nor no: nothing is taken back, and nothing is asked by itself. */
-static void what_it_says(const struct json *params, unsigned round, struct elicit *out)
+/* Their words, as the field of that name has its: cut at so many bytes, whole characters, of which none hides or
+ * reorders others. Not text: none. -1: no memory. */
+static int take_reason(const struct json *content, struct arena *a, struct span *out)
 {
-    struct span action =
-        json_text(json_get(json_get(params, SPAN("inputResponses")), SPAN("countersign")), SPAN("action"));
-    out->declined = span_eq(action, SPAN("decline"));
+    struct span in = span_first(span_trim(json_text(content, SPAN("reason"))), ELICIT_REASON_MAX);
+    uint8_t *p = arena_alloc(a, in.n + 1);
+    size_t n = 0;
+    in = span_first(in, utf8_run(in));
+    if (p == NULL)
+        return -1;
+    for (size_t i = 0, len; i < in.n; i += len) {
+        char escape[VISIBLE_ESCAPE_MAX];
+        enum visible_kind k = visible_char(span_from(in, i), &len, escape);
+        if (k == VISIBLE_ASCII || k == VISIBLE_OTHER)
+            for (size_t at = 0; at < len; at++)
+                p[n++] = in.p[i + at];
+        else
+            p[n++] = ' ';
+    }
+    *out = span_trim(span_of(p, n));
+    return 0;
+}
+
+/* Who only closed what was shown said neither yes nor no: nothing is taken back, and nothing is asked by itself. Of a
+ * form that was sent, "deny" takes back, whatever stands beside it, and nothing else in it means anything. -1: no
+ * memory. */
+static int what_it_says(const struct json *params, unsigned round, struct arena *a, struct elicit *out)
+{
+    const struct json *said = json_get(json_get(params, SPAN("inputResponses")), SPAN("countersign"));
+    const struct json *content = json_get(said, SPAN("content"));
+    struct span action = json_text(said, SPAN("action"));
+    bool denied = span_eq(action, SPAN("accept")) && span_eq(json_text(content, SPAN("answer")), SPAN("deny"));
+    out->declined = denied || span_eq(action, SPAN("decline"));
     out->round = round + 1;
     out->by =
         out->declined || span_eq(action, SPAN("cancel")) || out->round > ELICIT_ROUNDS ? ELICIT_NO : ELICIT_AGAIN;
+    return denied ? take_reason(content, a, &out->reason) : 0;
 }
 
 /* ---- the call without the round: cut out of the bytes, so that the rest of them is what it was ---- */
@@ -233,7 +263,7 @@ int elicit_read(const struct wire_request *r, struct span body, struct span desk
             goto out;
         }
         out->own = true;
-        what_it_says(params, round, out);
+        rc = what_it_says(params, round, a, out);
     } else if (state == NULL && body.n <= ELICIT_BODY_MAX / 2 && json_get(params, SPAN("inputResponses")) == NULL) {
         out->by =
             what_it_can(params); /* in the middle of a round of the server's own it would lose that one's state */

@@ -14,20 +14,24 @@ enum { ELICIT_BODY_MAX = 64 * 1024 };
 /* So often a call comes again by itself (its client counts, too); then an error says that it is held, as to others.
  */
 enum { ELICIT_ROUNDS = 8 };
+/* Bytes of why they take it back; what is longer is cut. As of the field Countersign-Reason. */
+enum { ELICIT_REASON_MAX = 500 };
 
 enum elicit_by {
     ELICIT_NO = 0, /* the client cannot, or was asked often enough: an error says it */
     ELICIT_URL,    /* it opens a page for its user */
-    ELICIT_FORM,   /* it shows a text, with yes and no */
+    ELICIT_FORM,   /* it shows a text and a form: whether it is taken back, and why */
     ELICIT_AGAIN   /* its user was asked: the call comes again by itself */
 };
 
 struct elicit {
     enum elicit_by by;
-    bool declined;    /* its user was asked, and takes the call back */
-    unsigned round;   /* of the answer to this call: it decides about words alone */
-    bool own;         /* it has our state: body is the call without it, and without the answers */
-    struct span body; /* with own; in the arena */
+    bool declined;      /* its user was asked, and takes the call back */
+    struct span reason; /* with declined, what they said of it in the form, or empty; printable; in the arena. It
+                           comes from a sandbox */
+    unsigned round;     /* of the answer to this call: it decides about words alone */
+    bool own;           /* it has our state: body is the call without it, and without the answers */
+    struct span body;   /* with own; in the arena */
 };
 
 /* Our state: which gateway it is of (by the address of its page: what another one behind it asks is not ours to

@@ -212,8 +212,8 @@ int ticket_open(struct exchange *x)
     t.request = x->request;
     t.summary = span_first(d->summary, TICKET_SUMMARY_MAX);
     t.facts_json = facts_can_wait(x) ? SPAN_NONE : facts_json(x, CHAN_PAYLOAD_MAX - n);
-    t.agent_reason = x->reason;
     t.take_back = x->elicit.declined;
+    t.agent_reason = t.take_back ? x->elicit.reason : x->reason;
     t.approve_by = d->approve_by;
     t.dialect = span_str(dialect_name(dialect_of(&client)));
     shape_of(x->now.image->policy, d, &in, &x->arena, &t.shape);

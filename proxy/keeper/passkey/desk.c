@@ -2,6 +2,7 @@
 #include "common/log.h"
 #include "proxy/keeper/keeper.h"
 #include "proxy/keeper/oidc/oidc.h"
+#include "proxy/keeper/tell/tell.h"
 
 enum { ANSWER_NAME = PASSKEYS_NAME };
 
@@ -59,6 +60,10 @@ void keeper_desk(void *arg, struct chan *c, struct frame *f)
         check(arg, f);
     else if (f->type == M_OIDC)
         keeper_oidc(arg, f);
+    else if (f->type == M_SLACK)
+        keeper_slack(arg, f);
+    else if (f->type == M_SLACK_ANSWER)
+        keeper_slack_answer(arg, f);
     else
         log_error("the desk said %u, which is no question", f->type);
 }

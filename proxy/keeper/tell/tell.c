@@ -52,7 +52,7 @@ static void say(struct keeper *k, const struct told *a, enum tell_outcome what, 
     (void)chan_commit(k->ledger);
 }
 
-static void put(struct wire_fetch *w, const char *key, struct span value)
+void keeper_tell_put(struct wire_fetch *w, const char *key, struct span value)
 {
     if (value.n > 0 && w->nsettings < FETCH_SETTINGS_MAX)
         w->setting[w->nsettings++] = (struct wire_setting){span_str(key), value};
@@ -68,7 +68,7 @@ struct letter {
     struct secret *secret;
 };
 
-static int to_where(struct letter *t, const struct wire_tell_place *p, struct span url, struct err *e)
+int keeper_tell_to(struct wire_fetch *ask, const struct wire_tell_place *p, struct span url, struct err *e)
 {
     struct tell_url u;
     if (tell_url_parse(url, &u) != 0)
@@ -76,15 +76,15 @@ static int to_where(struct letter *t, const struct wire_tell_place *p, struct sp
     bool clear = span_eq(u.scheme, SPAN("http"));
     if ((p->kind == TELL_MAIL) != (u.scheme.p[0] == 's') || (clear && !tell_url_is_loopback(&u)))
         return err_set(e, "its URL is not https");
-    t->ask.to = (struct wire_upstream){
+    ask->to = (struct wire_upstream){
         .scheme = u.scheme, .host = u.host, .port = u.port, .ca_pem = p->ca_pem, .ncidrs = p->ncidrs};
     for (size_t i = 0; i < p->ncidrs; i++)
-        t->ask.to.cidr[i] = p->cidr[i];
+        ask->to.cidr[i] = p->cidr[i];
     if (p->kind == TELL_SLACK && tell_url_is_loopback(&u)) { /* as of a webhook that is written in the file */
-        t->ask.to.cidr[t->ask.to.ncidrs++] = SPAN("127.0.0.0/8");
-        t->ask.to.cidr[t->ask.to.ncidrs++] = SPAN("::1/128");
+        ask->to.cidr[ask->to.ncidrs++] = SPAN("127.0.0.0/8");
+        ask->to.cidr[ask->to.ncidrs++] = SPAN("::1/128");
     }
-    put(&t->ask, "url", url);
+    keeper_tell_put(ask, "url", url);
     return 0;
 }
 
@@ -93,35 +93,35 @@ static int as_webhook(struct letter *t, const struct wire_tell_place *p, struct 
     if (tell_sign(secret_bytes(t->secret), t->id, t->seconds, t->body, &t->signature, e) != 0)
         return -1;
     (void)snprintf(t->stamp, sizeof(t->stamp), "%llu", (unsigned long long)t->seconds);
-    put(&t->ask, "field.Content-Type", SPAN("application/json"));
-    put(&t->ask, "field.webhook-id", t->id);
-    put(&t->ask, "field.webhook-timestamp", span_str(t->stamp));
-    put(&t->ask, "field.webhook-signature", dynbuf_span(&t->signature));
-    put(&t->ask, "body", t->body);
-    return to_where(t, p, p->url, e);
+    keeper_tell_put(&t->ask, "field.Content-Type", SPAN("application/json"));
+    keeper_tell_put(&t->ask, "field.webhook-id", t->id);
+    keeper_tell_put(&t->ask, "field.webhook-timestamp", span_str(t->stamp));
+    keeper_tell_put(&t->ask, "field.webhook-signature", dynbuf_span(&t->signature));
+    keeper_tell_put(&t->ask, "body", t->body);
+    return keeper_tell_to(&t->ask, p, p->url, e);
 }
 
 static int as_slack(struct letter *t, const struct wire_tell_place *p, struct err *e)
 {
-    put(&t->ask, "field.Content-Type", SPAN("application/json"));
-    put(&t->ask, "body", t->body);
-    return to_where(t, p, secret_bytes(t->secret), e);
+    keeper_tell_put(&t->ask, "field.Content-Type", SPAN("application/json"));
+    keeper_tell_put(&t->ask, "body", t->body);
+    return keeper_tell_to(&t->ask, p, secret_bytes(t->secret), e);
 }
 
 static int as_mail(struct letter *t, const struct wire_tell_place *p, struct err *e)
 {
-    put(&t->ask, "from", p->from);
+    keeper_tell_put(&t->ask, "from", p->from);
     for (size_t i = 0; i < p->nto; i++)
-        put(&t->ask, "to", p->to[i]);
-    put(&t->ask, "id", t->id);
-    put(&t->ask, "title", t->title);
-    put(&t->ask, "body", t->body);
-    put(&t->ask, "tls", p->tls_required ? SPAN("required") : SPAN("offered"));
+        keeper_tell_put(&t->ask, "to", p->to[i]);
+    keeper_tell_put(&t->ask, "id", t->id);
+    keeper_tell_put(&t->ask, "title", t->title);
+    keeper_tell_put(&t->ask, "body", t->body);
+    keeper_tell_put(&t->ask, "tls", p->tls_required ? SPAN("required") : SPAN("offered"));
     if (t->secret != NULL) {
-        put(&t->ask, "user", p->user);
-        put(&t->ask, "password", secret_bytes(t->secret));
+        keeper_tell_put(&t->ask, "user", p->user);
+        keeper_tell_put(&t->ask, "password", secret_bytes(t->secret));
     }
-    return to_where(t, p, p->url, e);
+    return keeper_tell_to(&t->ask, p, p->url, e);
 }
 
 /* 0, or -1 with words that hold no secret. */
@@ -133,7 +133,7 @@ static int write_letter(struct keeper *k, struct letter *t, const struct wire_te
     if (p->secret.n > 0 && (t->secret = vault_get(k->keep.vault, p->secret)) == NULL)
         return err_set(e, "there is no stored secret %.*s; `countersign secret set` puts it there",
                        SPAN_FMT(p->secret));
-    put(&t->ask, "way", p->kind == TELL_MAIL ? SPAN("mail") : SPAN("http"));
+    keeper_tell_put(&t->ask, "way", p->kind == TELL_MAIL ? SPAN("mail") : SPAN("http"));
     int bad = p->kind == TELL_WEBHOOK ? as_webhook(t, p, e)
               : p->kind == TELL_SLACK ? as_slack(t, p, e)
                                       : as_mail(t, p, e);
@@ -159,10 +159,10 @@ static int ask(struct keeper *k, struct told *a, const struct wire_tell_place *p
     return 0;
 }
 
-static const struct wire_tell_place *place_of(struct span name, const struct digest *of)
+const struct wire_tell_place *keeper_tell_place_of(struct span name, const struct digest *of)
 {
     for (size_t i = 0; i < nplaces; i++)
-        if (span_eq(place[i].is.name, name) && memcmp(&place[i].is.of, of, sizeof(*of)) == 0)
+        if (span_eq(place[i].is.name, name) && (of == NULL || memcmp(&place[i].is.of, of, sizeof(*of)) == 0))
             return &place[i].is;
     return NULL;
 }
@@ -193,7 +193,7 @@ void keeper_tell(struct keeper *k, struct frame *f)
     what.nmessage = t.id.n;
     memcpy(what.message, t.id.p, t.id.n);
     dynbuf_init(&t.signature, 128);
-    const struct wire_tell_place *p = place_of(name, &of);
+    const struct wire_tell_place *p = keeper_tell_place_of(name, &of);
     struct told *slot = NULL;
     for (size_t i = 0; i < TELL_TARGETS_MAX; i++)
         if (asked[i].number == 0)

@@ -4,6 +4,7 @@
 #ifndef PROXY_KEEPER_TELL_TELL_H
 #define PROXY_KEEPER_TELL_TELL_H
 
+#include "proxy/fetcher/wire_fetch.h"
 #include "proxy/keeper/keeper.h"
 #include "proxy/tell/wire_tell.h"
 
@@ -21,6 +22,21 @@ void keeper_tell_fetched(struct keeper *k, struct frame *f);
 void keeper_tells_lost(struct keeper *k);
 /* Who asked has gone. */
 void keeper_tells_forget(void);
+
+/* Who is told by this name, or NULL: with this digest of what the configuration says of it, or by whatever (NULL). */
+const struct wire_tell_place *keeper_tell_place_of(struct span name, const struct digest *of);
+/* Have the fetcher go to this URL as the configuration says of p. -1 with words that hold nothing of it. */
+int keeper_tell_to(struct wire_fetch *ask, const struct wire_tell_place *p, struct span url, struct err *e) MUSTCHECK;
+void keeper_tell_put(struct wire_fetch *ask, const char *key, struct span value);
+
+/* button.c: what comes back from Slack, by way of the desk (slack.h). Its words go to where Slack said, once: neither
+ * the desk nor the fetcher chooses that. M_SLACK and M_SLACK_ANSWER of the desk; M_FETCHED of a question with
+ * SLACK_FETCH; nobody answers those any more. */
+#define SLACK_FETCH (UINT64_C(1) << 59)
+void keeper_slack(struct keeper *k, struct frame *f);
+void keeper_slack_answer(struct keeper *k, struct frame *f);
+void keeper_slack_fetched(struct keeper *k, struct frame *f);
+void keeper_slack_lost(void);
 
 /* sign.c: "v1,BASE64" of the HMAC-SHA-256 over ID.SECONDS.BODY, by a secret written whsec_BASE64; appended. -1 with
  * words: it is not written so, its key is too short or too long, or no memory. */

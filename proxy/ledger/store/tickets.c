@@ -10,7 +10,7 @@
 
 /* What its own client took back counts as pending for so long from when it was opened: asking and taking back is no
  * way past the bound on what one sandbox may ask people. */
-enum { TAKEN_BACK_MS = 60 * 60 * 1000 };
+enum { TAKEN_BACK_MS = 60 * 60 * 1000, TAKEN_BACK_WHY = 500, TAKEN_BACK_WORDS = 640 };
 
 /* 1 a row was read, 0 none, -1. */
 static int find_live(struct store *s, struct span session, const struct digest *join, struct row *r)
@@ -350,21 +350,27 @@ static int join_live(struct store *s, const struct wire_ticket *t, const struct 
 
 /* Its user takes it back, in the agent's own client: what is open is over, and nothing is opened. What leaves already
  * is told as such. */
-static int take_back(struct store *s, struct row *r, bool live, struct wire_ticket_state *st)
+static int take_back(struct store *s, const struct wire_ticket *t, struct row *r, bool live,
+                     struct wire_ticket_state *st)
 {
+    static char words[TAKEN_BACK_WORDS]; /* until the answer is written */
+    struct span why = span_first(t->agent_reason, TAKEN_BACK_WHY);
+    const char *said = why.n > 0 ? ", and said: " : "";
     if (!live) {
         st->state = TICKET_CANCELLED;
     } else {
         bool open = r->state == TICKET_PENDING || r->state == TICKET_APPROVED;
-        if (open && ticket_decide(s, r, TICKET_CANCELLED, SPAN("client"), SPAN_NONE,
-                                  SPAN("its user declined it in the agent's own client")) != 0)
+        int n = snprintf(words, sizeof(words), "its user declined it in the agent's own client%s%.*s", said,
+                         SPAN_FMT(why));
+        if (open && ticket_decide(s, r, TICKET_CANCELLED, SPAN("client"), SPAN_NONE, span_of(words, (size_t)n)) != 0)
             return -1;
         row_state(r, st);
         st->joined = true;
     }
     if (st->state == TICKET_CANCELLED) {
+        int n = snprintf(words, sizeof(words), "its user declined it there%s%.*s", said, SPAN_FMT(why));
         st->by = SPAN("its own client");
-        st->words = SPAN("its user declined it there");
+        st->words = span_of(words, (size_t)n);
     }
     return 0;
 }
@@ -382,11 +388,11 @@ int store_ticket_open(struct store *s, const struct wire_ticket *t, const struct
     if (got == 1) /* who decides on a request by the rules of now must not have decided by others */
         got = ticket_keeps_terms(s, &r, &t->terms);
     if (got == 1)
-        return t->take_back ? take_back(s, &r, true, st) : join_live(s, t, limits, &r, st, over);
+        return t->take_back ? take_back(s, t, &r, true, st) : join_live(s, t, limits, &r, st, over);
     if (got == 0)
         got = take_answer(s, t, st, kept); /* what was carried out is told, also to who would take it back */
     if (got == 0 && t->take_back)
-        return take_back(s, &r, false, st);
+        return take_back(s, t, &r, false, st);
     if (got == 0)
         got = same_denial(s, t, st);
     return got == 0 ? open_new(s, t, limits, body, st, over) : got < 0 ? -1 : 0;

@@ -108,7 +108,11 @@ struct config_notify {
     uint64_t give_up_ms;
     char tenant[TELL_TENANTS_MAX][CONFIG_NAME], cidr[8][64];
     char from[TELL_ADDRESS_MAX + 1], user[TELL_ADDRESS_MAX + 1], to[TELL_TO_MAX][TELL_ADDRESS_MAX + 1];
-    size_t ntenants, ncidrs, nto;
+    char signing[TELL_SECRET_MAX + 1]; /* of Slack: what signs the way back; empty: there is none */
+    struct {
+        char who[TELL_WHO_MAX + 1], name[TELL_WHO_MAX + 1];
+    } people[TELL_PEOPLE_MAX];
+    size_t ntenants, ncidrs, nto, npeople;
     bool tls_required, loopback;
 };
 /* Of all that is said of it, and of nothing else: what was written down for one is not told to another of its name.

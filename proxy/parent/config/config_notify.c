@@ -16,9 +16,14 @@ struct row_mail {
     struct number starttls;
     struct items to;
 };
+struct row_person {
+    const struct node *at;
+    struct item slack, who;
+};
 struct row_notify {
     const struct node *at;
-    struct item name, webhook, slack, secret, ca;
+    struct item name, webhook, slack, secret, signing, ca;
+    struct list people;
     struct row_mail mail;
     struct number events, give_up, budget;
     struct items tenants, allow_private;
@@ -41,6 +46,12 @@ static const struct key mail_keys[] = {
      .help = "required; or offered: without TLS where the relay has none"},
     {.type = KEY_END}};
 static const struct table mail_table = {"mail", sizeof(struct row_mail), mail_keys};
+static const struct key person_keys[] = {
+    {"slack", KEY_TEXT, AT(row_person, slack), KEY_NEEDED,
+     .help = "TEAM/USER: their ids there, as T012AB3C4/U9ZX8Y7"},
+    {"operator", KEY_TEXT, AT(row_person, who), KEY_NEEDED, .help = "which operator they are"},
+    {.type = KEY_END}};
+static const struct table person_table = {"people", sizeof(struct row_person), person_keys};
 static const struct key notify_keys[] = {
     {"name", KEY_TEXT, AT(row_notify, name), KEY_NEEDED, .help = "what it is called by"},
     {"webhook", KEY_TEXT, AT(row_notify, webhook), 0, .help = "https URL that is sent signed webhooks"},
@@ -48,6 +59,10 @@ static const struct key notify_keys[] = {
      .help = "of webhook: name of the stored secret that signs, whsec_ and base64"},
     {"slack", KEY_TEXT, AT(row_notify, slack), 0,
      .help = "name of the stored secret that is the URL of an incoming webhook of Slack's"},
+    {"signing", KEY_TEXT, AT(row_notify, signing), 0,
+     .help = "of slack: name of the stored secret that signs what Slack sends back; then a message has Deny"},
+    {"people", KEY_LIST, AT(row_notify, people), 0, .table = &person_table,
+     .help = "of signing: who may press it, and which operator that is"},
     {"mail", KEY_MAP, AT(row_notify, mail), 0, .table = &mail_table, .help = "mail through a relay"},
     {"events", KEY_SOME_OF, AT(row_notify, events), 0, .choices = events, .help = "of what; else waiting"},
     {"tenants", KEY_TEXTS, AT(row_notify, tenants), 0, .help = "of whose sandboxes; else of all"},
@@ -75,11 +90,35 @@ static void take_url(struct loader *l, const struct item *it, struct config_noti
     n->loopback = !l->failed && tell_url_is_loopback(&u);
 }
 
-static void take_secret(struct loader *l, const struct item *it, struct config_notify *n)
+static void take_secret(struct loader *l, const struct item *it, char to[TELL_SECRET_MAX + 1])
 {
-    if (it->text.n > 128 || !scalar_is_name(it->text))
+    if (it->text.n > TELL_SECRET_MAX || !scalar_is_name(it->text))
         load_problem(l, it->at, "C027", "a stored secret's name has letters, digits, '.', '_' and '-'");
-    config_copy(l, n->secret, sizeof(n->secret), it);
+    config_copy(l, to, TELL_SECRET_MAX + 1, it);
+}
+
+/* The way back from Slack: what signs it, and whose word counts. Somebody there is one operator, and never by a name.
+ */
+static void take_people(struct loader *l, const struct row_notify *r, struct config_notify *n)
+{
+    take_secret(l, &r->signing, n->signing);
+    if (r->people.n == 0 || r->people.n > TELL_PEOPLE_MAX)
+        load_problem(l, r->at, "C027", "with signing: goes people: of 1 to %d, who may press the button",
+                     TELL_PEOPLE_MAX);
+    for (size_t i = 0; i < r->people.n && !l->failed; i++) {
+        const struct row_person *p = (const struct row_person *)r->people.v + i;
+        if (!tell_slack_who_ok(p->slack.text))
+            load_problem(l, p->slack.at, "C027",
+                         "somebody in Slack is TEAM/USER, by their ids, such as T012AB3C4/U9ZX8Y7");
+        for (size_t k = 0; k < i; k++)
+            if (span_eq(span_str(n->people[k].who), p->slack.text))
+                load_problem(l, p->slack.at, "C027", "they are named already");
+        if (!config_sandbox_ok(p->who.text) || p->who.text.n > TELL_WHO_MAX)
+            load_problem(l, p->who.at, "C027", "this is no operator's name (countersign operator list)");
+        config_copy(l, n->people[i].who, sizeof(n->people[i].who), &p->slack);
+        config_copy(l, n->people[i].name, sizeof(n->people[i].name), &p->who);
+        n->npeople = i + 1;
+    }
 }
 
 static void take_address(struct loader *l, const struct item *it, char to[TELL_ADDRESS_MAX + 1])
@@ -109,7 +148,7 @@ static void take_mail(struct loader *l, const struct row_mail *r, struct config_
     if (!span_is_of(r->user.text, SPAN("@._+-=")) || r->user.text.n > TELL_ADDRESS_MAX)
         load_problem(l, r->user.at, "C027", "this is no user's name");
     config_copy(l, n->user, sizeof(n->user), &r->user);
-    take_secret(l, &r->password, n);
+    take_secret(l, &r->password, n->secret);
 }
 
 static void take_way(struct loader *l, const struct row_notify *r, struct config_notify *n)
@@ -119,15 +158,19 @@ static void take_way(struct loader *l, const struct row_notify *r, struct config
         load_problem(l, r->at, "C027", "one is told by exactly one of webhook: (with secret:), slack: and mail:");
         return;
     }
+    if ((r->signing.at != NULL || r->people.at != NULL) && (r->slack.at == NULL || r->signing.at == NULL))
+        load_problem(l, r->at, "C027", "signing: and people: go together, with slack:");
     if (r->mail.at != NULL) {
         take_mail(l, &r->mail, n);
     } else if (r->slack.at != NULL) {
         n->kind = TELL_SLACK;
-        take_secret(l, &r->slack, n);
+        take_secret(l, &r->slack, n->secret);
+        if (r->signing.at != NULL)
+            take_people(l, r, n);
     } else {
         n->kind = TELL_WEBHOOK;
         take_url(l, &r->webhook, n);
-        take_secret(l, &r->secret, n);
+        take_secret(l, &r->secret, n->secret);
     }
 }
 
@@ -217,6 +260,11 @@ int config_notify_digest(const struct config_notify *n, struct digest *out)
     for (size_t i = 0; i < n->nto; i++)
         put_text(&b, "to", n->to[i]);
     put_number(&b, "tls-required", n->tls_required);
+    put_text(&b, "signing", n->signing);
+    for (size_t i = 0; i < n->npeople; i++) {
+        put_text(&b, "who", n->people[i].who);
+        put_text(&b, "operator", n->people[i].name);
+    }
     bool whole = !b.failed;
     if (whole)
         digest_of(dynbuf_span(&b), out);

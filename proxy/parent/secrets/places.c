@@ -23,6 +23,7 @@ void parent_put_targets(const struct config *c, struct dynbuf *out)
                                      .events = n->events,
                                      .give_up_ms = n->give_up_ms,
                                      .budget = n->budget,
+                                     .buttons = n->signing[0] != '\0',
                                      .ntenants = n->ntenants};
         digest_notify(n, &t.of);
         for (size_t k = 0; k < n->ntenants; k++)
@@ -41,7 +42,9 @@ static void put_place(const struct config_notify *n, struct span ca, struct dynb
                                 .from = span_str(n->from),
                                 .user = span_str(n->user),
                                 .tls_required = n->tls_required,
-                                .nto = n->nto};
+                                .nto = n->nto,
+                                .signing = span_str(n->signing),
+                                .npeople = n->npeople};
     digest_notify(n, &p.of);
     for (size_t i = 0; i < n->ncidrs; i++)
         p.cidr[p.ncidrs++] = span_str(n->cidr[i]);
@@ -51,6 +54,10 @@ static void put_place(const struct config_notify *n, struct span ca, struct dynb
     }
     for (size_t i = 0; i < n->nto; i++)
         p.to[i] = span_str(n->to[i]);
+    for (size_t i = 0; i < n->npeople; i++) {
+        p.people[i].who = span_str(n->people[i].who);
+        p.people[i].name = span_str(n->people[i].name);
+    }
     wire_put_tell_place(out, &p);
 }
 

@@ -2,6 +2,7 @@
 import base64
 import hashlib
 import hmac
+import http.client
 import http.server
 import json
 import secrets
@@ -9,6 +10,9 @@ import socket
 import ssl
 import threading
 import time
+import urllib.parse
+
+from harness import PATIENCE
 
 
 def key_of(lab):
@@ -77,6 +81,35 @@ class Hook:
             assert fields["webhook-signature"] == f"v1,{mac}", fields
             assert abs(time.time() - int(stamp)) < 3600, stamp
             assert fields["content-type"] == "application/json", fields
+
+
+class Slack(Hook):
+    """Slack as it is when somebody presses a button of a message that it was sent: it says so, signed, to the gateway's page."""
+    TEAM = "T012AB3C4"
+
+    def __init__(self, lab, key):
+        super().__init__(lab)
+        self.key = key
+
+    def press(self, page, button, user, name="team", key=None, age=0, change=None, headers=None):
+        """(status, the request as it was signed)."""
+        payload = {"type": "block_actions", "team": {"id": self.TEAM}, "user": {"id": user, "name": "alice", "username": "alice"},
+                   "actions": [{"type": "button", **{k: button[k] for k in ("action_id", "value") if k in button}}],
+                   "trigger_id": secrets.token_hex(8), "response_url": f"http://127.0.0.1:{self.port}/actions/{user}"}
+        body = "payload=" + urllib.parse.quote_plus(json.dumps(payload))
+        if headers is None:
+            stamp = str(int(time.time()) - age)
+            mac = hmac.new((key or self.key).encode(), f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
+            headers = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={mac}"}
+        return self.send(page, name, change(body) if change else body, headers)
+
+    def send(self, page, name, body, headers):
+        split = urllib.parse.urlsplit(page)
+        conn = http.client.HTTPConnection(split.hostname, split.port, timeout=PATIENCE)
+        conn.request("POST", f"/slack/{name}", body, {"Content-Type": "application/x-www-form-urlencoded", **headers})
+        status = conn.getresponse().status
+        conn.close()
+        return status, (body, headers)
 
 
 class Mail:

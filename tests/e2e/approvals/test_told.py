@@ -2,14 +2,16 @@
 """Being told outside the page: signed webhooks, Slack's form and mail, retried until they are told or given up, and charged to
 who floods; nothing of it decides, and none has more in it than facts. Covers E35."""
 import email
+import os
 import re
 import secrets
+import signal
 import socket
 import sys
 from pathlib import Path
 
 from room import command, setup, start
-from sinks import Hook, Mail, hook, key_of
+from sinks import Hook, Mail, Slack, hook, key_of
 from gateway import Page
 from harness import main, test
 
@@ -187,6 +189,52 @@ def slack_is_told_with_a_link_and_no_button_that_decides(lab):
     assert "pprove" not in repr(body)
     agent.signal(9)
     agent.wait()
+
+
+@test()
+def a_button_in_slack_denies_and_slack_has_its_answer_before_the_ledger(lab):
+    key = lab.canary(secrets.token_hex(16))
+    slack = Slack(lab, key)
+    up, gw = told(lab, ["name: team, slack: team-url, signing: team-key, people: "
+                        f"[{{ slack: {slack.TEAM}/U0ALICE, operator: alice }}, {{ slack: {slack.TEAM}/U0GONE, operator: gone }}]"],
+                  {"team-url": f"http://127.0.0.1:{slack.port}/services/x", "team-key": key})
+    gw.cli("operator", "add", "alice", rc=0)
+    agent = start(lab, gw, up, "/one", "--data-binary", "a=1")
+    (_, _, body, _), = slack.wait(1)
+    opens, denies = body["blocks"][-1]["elements"]
+    ticket = gw.pending()["id"]
+    assert "url" in opens and denies["value"] == ticket and denies["text"]["text"] == "Deny" and "pprove" not in repr(body), body
+    # Nothing without Slack's signature, of now, over these bytes.
+    assert slack.press(gw.page, denies, "U0ALICE", key="0" * 32)[0] == 401
+    assert slack.press(gw.page, denies, "U0ALICE", age=400)[0] == 401
+    assert slack.press(gw.page, denies, "U0ALICE", change=lambda b: b.replace("U0ALICE", "U0GONE"))[0] == 401
+    assert slack.press(gw.page, denies, "U0ALICE", name="other")[0] == 401
+    assert slack.press(gw.page, denies, "U0ALICE", headers={})[0] == 401
+    # Nobody whom the configuration names, by whatever name they have there; or one who is no operator any more.
+    status, sent = slack.press(gw.page, denies, "U0MALLORY")
+    assert status == 200 and slack.send(gw.page, "team", *sent)[0] == 401
+    (path, _, words, _), = slack.wait(1, lambda b: "names nobody" in b.get("text", ""))
+    assert path == "/actions/U0MALLORY" and words["response_type"] == "ephemeral" and not words["replace_original"], words
+    assert slack.press(gw.page, denies, "U0GONE")[0] == 200
+    slack.wait(1, lambda b: "is not there" in b.get("text", ""))
+    assert slack.press(gw.page, opens, "U0ALICE")[0] == 200 and slack.press(gw.page, dict(denies, action_id="approve"), "U0ALICE")[0] == 200
+    assert gw.pending()["id"] == ticket
+    # Slack has its 200 while the ledger stands still; then it is denied, and the message says so.
+    ledger = gw.pid("ledger")
+    lab.expects("judge: the ledger (has not said a word for|speaks again)")  # on a machine that is slow enough
+    lab.stops(ledger)
+    assert slack.press(gw.page, denies, "U0ALICE")[0] == 200
+    assert not [b for _, _, b, _ in slack.got if b"Denied in Slack" in b]
+    os.kill(ledger, signal.SIGCONT)
+    (path, _, words, _), = slack.wait(1, lambda b: "Denied in Slack by alice" in b.get("text", "") or "is not known" in b.get("text", ""))
+    assert path == "/actions/U0ALICE" and "blocks" not in words, words
+    assert words["replace_original"] or "is not known" in words["text"], words  # on a machine that stood still for ten seconds
+    agent.wait()
+    shown = gw.show(ticket)
+    assert shown["state"] == "denied" and shown["decided_by"] == "alice" and shown["decided_channel"] == "slack", shown
+    assert slack.press(gw.page, denies, "U0ALICE")[0] == 200
+    slack.wait(1, lambda b: "does not wait any more" in b.get("text", ""))
+    assert len(slack.got) == 5, slack.got
 
 
 @test()

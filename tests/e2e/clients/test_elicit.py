@@ -90,7 +90,7 @@ def a_client_that_shows_forms_and_one_that_shows_nothing(lab):
     shop = Shop(lab, "1s")
     form = shop.client({"form": {}})
     say(form, "pay 7")
-    form.wait_line(r"asked form [^\n]*Page: http")
+    form.wait_line(r"asked form answer,reason [^\n]*Page: http")
     say(form, "cancel")  # only closed: it is held as ever, and the agent is told so
     form.wait_line(r"failed [^\n]*Repeat the same request")
     assert shop.gw.pending()["state"] == "pending"
@@ -98,11 +98,19 @@ def a_client_that_shows_forms_and_one_that_shows_nothing(lab):
     form.wait_line(r"asked form(?s:.*)asked form")
     say(form, "decline")
     form.wait_line(r"failed [^\n]*Cancelled by its own client")
+    # What is said in the form comes with the denial, to the agent and to the record.
+    say(form, "pay 9")
+    form.wait_line(r"asked form(?s:.*)asked form(?s:.*)asked form")
+    other = shop.gw.pending()["id"]
+    say(form, "deny not this bill")
+    form.wait_line(r"failed [^\n]*Cancelled by its own client[^\n]*not this bill")
+    shown = shop.gw.show(other)
+    assert shown["state"] == "cancelled" and shown["decided_reason"].endswith("own client, and said: not this bill"), shown
     # Nobody decides: it comes again by itself, and in the end the agent is told as others are.
     say(form, "pay 7")
-    form.wait_line(r"asked form(?s:.*)asked form(?s:.*)asked form")
-    say(form, "accept")
-    form.wait_line(r"failed (?s:.*)failed (?s:.*)failed [^\n]*Repeat the same request")
+    form.wait_line(r"asked form(?s:.*)asked form(?s:.*)asked form(?s:.*)asked form")
+    say(form, "wait please do it")
+    form.wait_line(r"failed (?s:.*)failed (?s:.*)failed (?s:.*)failed [^\n]*Repeat the same request")
     assert len([r for r in shop.gw.audit() if r.get("code") == "held"]) >= 8
     plain = shop.client({"other": {}})
     say(plain, "pay 8")

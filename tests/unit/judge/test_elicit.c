@@ -7,12 +7,13 @@
 #define CAN(what) "\"_meta\":{\"io.modelcontextprotocol/clientCapabilities\":{" what "}}"
 #define CALL(params)                                                                                                 \
     "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"pay\"," params "}}"
-#define DESK         SPAN("https://desk.example")
-#define MARK         "3afbddd1da7fcd64"
-#define OURS_AT(n)   "\"requestState\":\"countersign:" MARK ":" n ":abc\""
-#define OURS         OURS_AT("0")
-#define SAID(action) "\"inputResponses\":{\"countersign\":{\"action\":\"" action "\"}}"
-#define URL          CAN("\"elicitation\":{\"url\":{}}")
+#define DESK            SPAN("https://desk.example")
+#define MARK            "3afbddd1da7fcd64"
+#define OURS_AT(n)      "\"requestState\":\"countersign:" MARK ":" n ":abc\""
+#define OURS            OURS_AT("0")
+#define SAID(action)    "\"inputResponses\":{\"countersign\":{\"action\":\"" action "\"}}"
+#define FILLED(content) "\"inputResponses\":{\"countersign\":{\"action\":\"accept\",\"content\":" content "}}"
+#define URL             CAN("\"elicitation\":{\"url\":{}}")
 
 static struct elicit read_as(const char *http_method, const char *mcp_method, const char *coding, const char *body,
                              struct arena *a)
@@ -132,6 +133,50 @@ static void what_is_ours_is_taken_off(void **state)
     }
 }
 
+/* The form that was sent: "deny" takes back, with what is said beside it or without, and nothing else means anything;
+ * there is nothing to approve with. */
+static void a_form_denies_with_words_and_approves_nothing(void **state)
+{
+    static char most[ELICIT_REASON_MAX + 400], cut[ELICIT_REASON_MAX + 1];
+    static const struct {
+        const char *answers, *reason; /* reason NULL: nothing is taken back */
+    } rows[] = {
+        {FILLED("{\"answer\":\"deny\",\"reason\":\"wrong  bill \\u00e4\"}"), "wrong  bill \xc3\xa4"},
+        {FILLED("{\"reason\":\"x\",\"answer\":\"deny\"}"), "x"},
+        {FILLED("{\"answer\":\"deny\"}"), ""},
+        {FILLED("{\"answer\":\"deny\",\"reason\":[\"x\"]}"), ""},
+        {FILLED("{\"answer\":\"deny\",\"more\":true}"), ""},
+        {FILLED("{\"answer\":\"deny\",\"reason\":\" a\\nb\\u202ec\\u0000d \\u200b\"}"), "a b c d"},
+        {most, cut},
+        {FILLED("{\"answer\":\"wait\",\"reason\":\"x\"}"), NULL},
+        {FILLED("{\"answer\":\"approve\"}"), NULL},
+        {FILLED("{\"answer\":\"Deny\"}"), NULL},
+        {FILLED("{\"answer\":[\"deny\"]}"), NULL},
+        {FILLED("{\"reason\":\"x\"}"), NULL},
+        {FILLED("\"deny\""), NULL},
+        {FILLED("[\"deny\"]"), NULL},
+        {"\"inputResponses\":{\"countersign\":{\"content\":{\"answer\":\"deny\"}}}", NULL},
+        {"\"inputResponses\":{\"countersign\":{\"action\":\"cancel\",\"content\":{\"answer\":\"deny\"}}}", NULL},
+        {"\"inputResponses\":{\"other\":{\"action\":\"accept\",\"content\":{\"answer\":\"deny\"}}}", NULL},
+        {"\"inputResponses\":{\"countersign\":{\"action\":\"decline\",\"content\":{\"reason\":\"x\"}}}", ""},
+    };
+    char body[2048], text[ELICIT_REASON_MAX + 2];
+    struct arena a;
+    memset(text, 'x', sizeof(text));
+    memcpy(text + ELICIT_REASON_MAX - 1, "\xc3\xa4", 3); /* a letter that the cut goes through is not there at all */
+    (void)snprintf(most, sizeof(most), FILLED("{\"answer\":\"deny\",\"reason\":\"%s\"}"), text);
+    memset(cut, 'x', ELICIT_REASON_MAX - 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        (void)snprintf(body, sizeof(body), CALL("%s,%s"), OURS, rows[i].answers);
+        struct elicit e = read_as("POST", "tools/call", NULL, body, &a);
+        if (!e.own || e.declined != (rows[i].reason != NULL) || (e.declined && e.by != ELICIT_NO) ||
+            !span_eq(e.reason, rows[i].reason ? span_str(rows[i].reason) : SPAN_NONE))
+            fail_msg("%s: %d '%.*s'", rows[i].answers, e.declined, SPAN_FMT(e.reason));
+        arena_free(&a);
+    }
+    covers("E1");
+}
+
 /* It comes again by itself so often; another gateway's question, and a key that is not written plainly, are left. */
 static void what_is_not_ours_is_left(void **state)
 {
@@ -225,9 +270,13 @@ static void a_long_call_is_told_as_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_client_says_how_it_asks),   cmocka_unit_test(nothing_else_is_looked_at),
-        cmocka_unit_test(what_is_ours_is_taken_off),   cmocka_unit_test(what_is_not_ours_is_left),
-        cmocka_unit_test(what_is_signed_has_no_round), cmocka_unit_test(a_long_call_is_told_as_an_error),
+        cmocka_unit_test(a_client_says_how_it_asks),
+        cmocka_unit_test(nothing_else_is_looked_at),
+        cmocka_unit_test(what_is_ours_is_taken_off),
+        cmocka_unit_test(what_is_not_ours_is_left),
+        cmocka_unit_test(what_is_signed_has_no_round),
+        cmocka_unit_test(a_long_call_is_told_as_an_error),
+        cmocka_unit_test(a_form_denies_with_words_and_approves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "tests/unit/ledger/ledger_fix.h"
 
 static const struct span no_body;
+static struct span why; /* as its user said there */
 
 static struct wire_ticket_state take_back(const char *sandbox, unsigned join)
 {
@@ -11,6 +12,7 @@ static struct wire_ticket_state take_back(const char *sandbox, unsigned join)
     dynbuf_init(&kept.body, ANSWER_KEPT_MAX + 1);
     fix_ticket(&t, sandbox, join, 900 + join); /* as a retry has it: another digest */
     t.take_back = true;
+    t.agent_reason = why;
     assert_int_equal(store_ticket_open(fix, &t, &fix_limits, no_body, &st, &kept, &fix_over), 0);
     dynbuf_free(&kept.body);
     assert_int_equal(store_commit(fix), 0);
@@ -29,8 +31,16 @@ static void e1_its_client_takes_back_what_it_asked(void **state)
     assert_true(over.state == TICKET_CANCELLED && id_eq(&over.ticket, &st.ticket));
     assert_true(span_eq(over.by, SPAN("its own client")) && over.words.n > 0);
     assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_NOT_PENDING);
+    assert_true(span_eq(over.words, SPAN("its user declined it there")));
     st = fix_hold("s1", 3, 3, no_body);
     assert_int_equal(fix_decide(&st.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    why = SPAN("wrong bill");
+    over = take_back("s1", 3);
+    assert_true(span_eq(over.words, SPAN("its user declined it there, and said: wrong bill")));
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE agent_reason='wrong bill'"), 0);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE decided_reason="
+                               "'its user declined it in the agent''s own client, and said: wrong bill'"),
+                     1);
     assert_int_equal(take_back("s1", 3).state, TICKET_CANCELLED);
     assert_false(fix_claim(&st.ticket, 7, NULL));
     st = fix_hold("s1", 4, 4, no_body);

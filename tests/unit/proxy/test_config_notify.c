@@ -37,10 +37,35 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-#define HOOK "name: ops, webhook: \"https://hooks.example/x\", secret: ops-key"
-#define MAIL "from: a@b.example, to: c@d.example"
+#define HOOK  "name: ops, webhook: \"https://hooks.example/x\", secret: ops-key"
+#define ALICE "[{ slack: T012AB3C4/U9ZX8Y7, operator: alice }]"
+#define MAIL  "from: a@b.example, to: c@d.example"
 
 static void who_is_told_is_read(void **state)
+{
+    struct err e;
+    struct config *c = load("version: 1\nnotify:\n- { " HOOK ", events: [waiting, frozen], tenants: [acme] }\n"
+                            "- { name: m, mail: { relay: \"smtps://x.example\", " MAIL ", user: u, password: p } }\n"
+                            "- { name: s, slack: url, give_up: 1h, budget: 20, signing: key, people: " ALICE " }\n",
+                            &e);
+    assert_non_null(c);
+    assert_int_equal(c->nnotify, 3);
+    assert_int_equal(c->notify[0].events, TELL_WAITING | TELL_FROZEN);
+    assert_string_equal(c->notify[0].tenant[0], "acme");
+    assert_int_equal(c->notify[0].give_up_ms, 24 * 3600 * 1000);
+    assert_true(c->notify[1].tls_required && c->notify[1].events == TELL_WAITING && c->notify[1].nto == 1);
+    assert_string_equal(c->notify[2].secret, "url");
+    assert_int_equal(c->notify[2].give_up_ms, 3600 * 1000);
+    assert_int_equal(c->notify[2].budget, 20);
+    assert_int_equal(c->notify[0].budget, 0);
+    assert_true(c->notify[0].signing[0] == '\0' && c->notify[2].npeople == 1);
+    assert_string_equal(c->notify[2].signing, "key");
+    assert_string_equal(c->notify[2].people[0].who, "T012AB3C4/U9ZX8Y7");
+    assert_string_equal(c->notify[2].people[0].name, "alice");
+    config_free(&c);
+}
+
+static void what_is_not_understood_is_refused(void **state)
 {
     static const struct {
         const char *rows, *said;
@@ -67,23 +92,20 @@ static void who_is_told_is_read(void **state)
         {"[{ name: a, mail: { relay: \"smtp://x.example\", " MAIL ", user: u } }]", "go together"},
         {"[{ name: a, mail: { relay: \"smtp://x.example\", " MAIL ", user: u, password: p, starttls: offered } }]",
          "over TLS"},
+        {"[{ name: a, slack: k, signing: s }]", "people: of 1 to"},
+        {"[{ name: a, slack: k, people: " ALICE " }]", "go together"},
+        {"[{ " HOOK ", signing: s, people: " ALICE " }]", "go together"},
+        {"[{ name: a, slack: k, signing: s/t, people: " ALICE " }]", "stored secret"},
+        {"[{ name: a, slack: k, signing: s, people: [{ slack: alice, operator: alice }] }]", "TEAM/USER"},
+        {"[{ name: a, slack: k, signing: s, people: [{ slack: T1/alice, operator: alice }] }]", "TEAM/USER"},
+        {"[{ name: a, slack: k, signing: s, people: [{ slack: U1/T1, operator: alice }] }]", "TEAM/USER"},
+        {"[{ name: a, slack: k, signing: s, people: [{ slack: T1/U1, operator: \"uid 0\" }] }]",
+         "no operator's name"},
+        {"[{ name: a, slack: k, signing: s, people: [{ slack: T1/U1, operator: a }, { slack: T1/U1, operator: b }] "
+         "}]",
+         "named already"},
     };
     struct err e;
-    struct config *c = load("version: 1\nnotify:\n- { " HOOK ", events: [waiting, frozen], tenants: [acme] }\n"
-                            "- { name: m, mail: { relay: \"smtps://x.example\", " MAIL ", user: u, password: p } }\n"
-                            "- { name: s, slack: url, give_up: 1h, budget: 20 }\n",
-                            &e);
-    assert_non_null(c);
-    assert_int_equal(c->nnotify, 3);
-    assert_int_equal(c->notify[0].events, TELL_WAITING | TELL_FROZEN);
-    assert_string_equal(c->notify[0].tenant[0], "acme");
-    assert_int_equal(c->notify[0].give_up_ms, 24 * 3600 * 1000);
-    assert_true(c->notify[1].tls_required && c->notify[1].events == TELL_WAITING && c->notify[1].nto == 1);
-    assert_string_equal(c->notify[2].secret, "url");
-    assert_int_equal(c->notify[2].give_up_ms, 3600 * 1000);
-    assert_int_equal(c->notify[2].budget, 20);
-    assert_int_equal(c->notify[0].budget, 0);
-    config_free(&c);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         char text[400];
         snprintf(text, sizeof(text), "version: 1\nnotify: %s\n", bad[i].rows);
@@ -123,9 +145,36 @@ static void another_is_who_is_said_otherwise(void **state)
     }
 }
 
+/* Who else may press a button makes it another, and there is an end to them. */
+static void so_many_people_may_press_a_button(void **state)
+{
+    struct digest seen[TELL_PEOPLE_MAX];
+    struct err e;
+    for (size_t n = 1; n <= TELL_PEOPLE_MAX + 1; n++) {
+        char text[4096];
+        size_t at = (size_t)snprintf(text, sizeof(text),
+                                     "version: 1\nnotify:\n- { name: s, slack: url, signing: key, people: [");
+        for (size_t i = 0; i < n; i++)
+            at += (size_t)snprintf(text + at, sizeof(text) - at, "{ slack: T1/U%zu, operator: alice },", i);
+        (void)snprintf(text + at, sizeof(text) - at, "] }\n");
+        struct config *c = load(text, &e);
+        assert_int_equal(c != NULL, n <= TELL_PEOPLE_MAX);
+        if (c == NULL) {
+            assert_non_null(strstr(e.text, "people: of 1 to"));
+            break;
+        }
+        assert_int_equal(c->notify[0].npeople, n);
+        assert_int_equal(config_notify_digest(&c->notify[0], &seen[n - 1]), 0);
+        for (size_t k = 0; k + 1 < n; k++)
+            assert_memory_not_equal(seen[k].b, seen[n - 1].b, DIGEST_BYTES);
+        config_free(&c);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(who_is_told_is_read),
-                                       cmocka_unit_test(another_is_who_is_said_otherwise)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_told_is_read), cmocka_unit_test(what_is_not_understood_is_refused),
+        cmocka_unit_test(another_is_who_is_said_otherwise), cmocka_unit_test(so_many_people_may_press_a_button)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -116,7 +116,7 @@ static int put(struct store *s, const struct wire_tell_target *t, const struct t
         return -1;
     if (room == 0 || asks == 0)
         return one_more(s, t, room == 0 ? TELL_MANY_MS : TELL_DIGEST_MS);
-    if (tell_write(t->kind, f, &title, &body) == 0)
+    if (tell_write(t->kind, t->buttons, f, &title, &body) == 0)
         bad = insert(s, t, span_str(f->event), f->ticket, f->sandbox, dynbuf_span(&title), dynbuf_span(&body), 0);
     else
         log_error("a message to %.*s cannot be written: it is too long, or there is no memory", SPAN_FMT(t->name));
@@ -281,7 +281,7 @@ static int write_many(struct store *s, const struct wire_tell_target *t, uint64_
     int bad = who_waits(s, t, &f);
     if (bad != 0)
         return -1;
-    bad = tell_write(t->kind, &f, &title, &body);
+    bad = tell_write(t->kind, t->buttons, &f, &title, &body);
     if (bad == 0) {
         out->title = store_copy(s, dynbuf_span(&title));
         out->body = store_copy(s, dynbuf_span(&body));

@@ -162,8 +162,16 @@ static void slack_facts(const struct text *t, bool foreign, struct jsonw *w)
     dynbuf_free(&line);
 }
 
-/* A button that opens the page; none that decides, for nobody reads here all that is decided. */
-static void slack(const struct tell_facts *f, const struct text *t, struct jsonw *w)
+static void slack_button(struct jsonw *w, const char *words)
+{
+    jsonw_object(w);
+    jsonw_kv(w, "type", SPAN("button"));
+    slack_text(w, "text", span_str(words));
+}
+
+/* A button that opens the page, and where it can be known who presses it one that denies. None that approves, for
+ * nobody reads here all that is decided. */
+static void slack(const struct tell_facts *f, bool buttons, const struct text *t, struct jsonw *w)
 {
     jsonw_object(w);
     jsonw_kv(w, "text", span_str(f->words));
@@ -177,11 +185,16 @@ static void slack(const struct tell_facts *f, const struct text *t, struct jsonw
     jsonw_object(w);
     jsonw_kv(w, "type", SPAN("actions"));
     jsonw_kv_array(w, "elements");
-    jsonw_object(w);
-    jsonw_kv(w, "type", SPAN("button"));
-    slack_text(w, "text", SPAN("Open"));
+    slack_button(w, "Open");
     jsonw_kv(w, "url", span_str(t->link));
     jsonw_end_object(w);
+    if (buttons && f->waits && f->ticket.n > 0) {
+        slack_button(w, "Deny");
+        jsonw_kv(w, "action_id", SPAN("deny"));
+        jsonw_kv(w, "style", SPAN("danger"));
+        jsonw_kv(w, "value", f->ticket);
+        jsonw_end_object(w);
+    }
     jsonw_end_array(w);
     jsonw_end_object(w);
     jsonw_end_array(w);
@@ -222,7 +235,7 @@ static void subject(const struct tell_facts *f, struct dynbuf *out)
         (void)dynbuf_addf(out, " (%.*s)", SPAN_FMT(span_first(f->sandbox, TELL_NAME_MAX)));
 }
 
-int tell_write(enum tell_kind k, const struct tell_facts *f, struct dynbuf *title, struct dynbuf *body)
+int tell_write(enum tell_kind k, bool buttons, const struct tell_facts *f, struct dynbuf *title, struct dynbuf *body)
 {
     struct text t;
     struct jsonw w;
@@ -234,7 +247,7 @@ int tell_write(enum tell_kind k, const struct tell_facts *f, struct dynbuf *titl
     if (k == TELL_WEBHOOK)
         webhook(f, &t, &w);
     else if (k == TELL_SLACK)
-        slack(f, &t, &w);
+        slack(f, buttons, &t, &w);
     else
         mail(f, &t, body);
     return dynbuf_ok(title) && dynbuf_ok(body) && body->n > 0 ? 0 : -1;

@@ -25,8 +25,10 @@ struct tell_facts {
     } whose[TELL_WHOSE_MAX];
 };
 
-/* title: at most TELL_TITLE_MAX bytes of ASCII in one line. body: at most TELL_BODY_MAX. Both are initialised here.
+/* buttons: of Slack, a request that waits can be denied there.
+ * title: at most TELL_TITLE_MAX bytes of ASCII in one line. body: at most TELL_BODY_MAX. Both are initialised here.
  * -1: no memory, or it is longer. */
-int tell_write(enum tell_kind k, const struct tell_facts *f, struct dynbuf *title, struct dynbuf *body) MUSTCHECK;
+int tell_write(enum tell_kind k, bool buttons, const struct tell_facts *f, struct dynbuf *title,
+               struct dynbuf *body) MUSTCHECK;
 
 #endif

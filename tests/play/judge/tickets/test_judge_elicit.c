@@ -8,6 +8,8 @@
     "}}"
 #define STATE        ",\"requestState\":\"countersign:3afbddd1da7fcd64:1:x\""
 #define SAID(action) STATE ",\"inputResponses\":{\"countersign\":{\"action\":\"" action "\"}}"
+#define FILLED(content)                                                                                              \
+    STATE ",\"inputResponses\":{\"countersign\":{\"action\":\"accept\",\"content\":{" content "}}}"
 #define RPC(text)                                                                                                    \
     (&(struct ask){.method = "POST",                                                                                 \
                    .path = "/w",                                                                                     \
@@ -79,10 +81,13 @@ static void who_declines_takes_it_back(void **state)
     static const struct {
         enum ticket_state now; /* as the ledger finds it */
         unsigned status;
-        const char *says;
-    } rows[] = {{TICKET_CANCELLED, 403, "\"error\":{\"code\":-32010,\"message\":\"Cancelled by its own client"},
-                {TICKET_EXECUTING, 409, "executing"}};
-    for (size_t i = 0; i < 2; i++) {
+        const char *says, *answer, *why;
+    } rows[] = {{TICKET_CANCELLED, 403, "\"error\":{\"code\":-32010,\"message\":\"Cancelled by its own client",
+                 SAID("decline"), ""},
+                {TICKET_CANCELLED, 403, "\"error\":{\"code\":-32010,\"message\":\"Cancelled by its own client",
+                 FILLED("\"answer\":\"deny\",\"reason\":\"wrong bill\""), "wrong bill"},
+                {TICKET_EXECUTING, 409, "executing", SAID("decline"), ""}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct play p;
         struct wire_ticket_state t = {.ticket = {{1}},
                                       .state = rows[i].now,
@@ -90,13 +95,16 @@ static void who_declines_takes_it_back(void **state)
                                       .words = SPAN("its user declined it there")};
         open_desk(&p);
         asked(&p, 1, RPC(CALL("1", "")));
-        give_request(&p, XID(2), RPC(CALL("2", SAID("decline"))));
-        assert_true(expect_ticket_open(&p, XID(2)).take_back);
+        char call[1024];
+        (void)snprintf(call, sizeof(call), CALL("2", "%s"), rows[i].answer);
+        give_request(&p, XID(2), RPC(call));
+        struct wire_ticket back = expect_ticket_open(&p, XID(2));
+        assert_true(back.take_back && span_eq(back.agent_reason, span_str(rows[i].why)));
         struct dynbuf *b = from(&p);
         wire_put_ticket_state(b, &t);
         assert_int_equal(give(&p, ROLE_LEDGER, 0, M_TICKET, XID(2), -1), 0);
         expect_reply(&p, XID(2), rows[i].status, rows[i].says);
-        expect_audit(&p, XID(2), "hold", i == 0 ? "ticket-cancelled" : "executing");
+        expect_audit(&p, XID(2), "hold", rows[i].status == 403 ? "ticket-cancelled" : "executing");
         play_close(&p);
     }
     covers("E1");
@@ -125,9 +133,13 @@ static void who_accepts_has_approved_nothing(void **state)
     struct play p;
     open_desk(&p);
     asked(&p, 1, RPC(CALL("1", "")));
-    for (unsigned n = 2; n < 4; n++) {
-        give_request(&p, XID(n), n == 2 ? RPC(CALL("2", SAID("accept"))) : RPC(CALL("2", SAID("approve"))));
-        expect_ticket_open(&p, XID(n));
+    const struct ask *answers[] = {RPC(CALL("2", SAID("accept"))), RPC(CALL("2", SAID("approve"))),
+                                   RPC(CALL("2", FILLED("\"answer\":\"approve\""))),
+                                   RPC(CALL("2", FILLED("\"answer\":\"wait\",\"reason\":\"please\"")))};
+    for (unsigned n = 2; n < 6; n++) {
+        give_request(&p, XID(n), answers[n - 2]);
+        struct wire_ticket t = expect_ticket_open(&p, XID(n));
+        assert_true(!t.take_back && t.agent_reason.n == 0);
         give_ticket(&p, XID(n), 1, TICKET_PENDING);
         expect_nothing(&p);
         assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_CANCEL, XID(n), (from(&p), -1)), 0);

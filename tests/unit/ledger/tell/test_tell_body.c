@@ -11,6 +11,7 @@
 #include "proxy/ledger/store/tell/tell_body.h"
 
 static struct dynbuf title, body;
+static bool buttons; /* what comes back from Slack is signed */
 static struct arena arena;
 
 static int setup(void **state)
@@ -56,7 +57,7 @@ static void wrote(enum tell_kind k, const struct tell_facts *f)
 {
     dynbuf_free(&title);
     dynbuf_free(&body);
-    assert_int_equal(tell_write(k, f, &title, &body), 0);
+    assert_int_equal(tell_write(k, buttons, f, &title, &body), 0);
     assert_true(body.n > 0 && body.n <= TELL_BODY_MAX && title.n <= TELL_TITLE_MAX);
     for (size_t i = 0; i < title.n; i++)
         assert_true(title.p[i] >= 0x20 && title.p[i] < 0x7f);
@@ -84,8 +85,30 @@ static void hostile_text_is_shown_and_kept_apart(void **state)
     assert_true(has("a\\r\\nBcc: x@y\\u{202e}"));
 }
 
+/* A no alone, of what waits alone, and where it is known who says it alone. */
+static void slack_has_a_button_that_denies_and_none_that_approves(void **state)
+{
+    static const struct {
+        bool buttons, waits, ticket, deny;
+    } rows[] = {
+        {true, true, true, true}, {false, true, true, false}, {true, false, true, false}, {true, true, false, false}};
+    struct tell_facts f = some(SPAN("x"));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        f.waits = rows[i].waits;
+        f.ticket = rows[i].ticket ? SPAN("0123456789abcdefghjkmnpqrs") : SPAN_NONE;
+        buttons = rows[i].buttons;
+        wrote(TELL_SLACK, &f);
+        assert_int_equal(has("\"action_id\":\"deny\",\"style\":\"danger\",\"value\":\"0123456789abcdefghjkmnpqrs\""),
+                         rows[i].deny);
+        assert_int_equal(has("action_id"), rows[i].deny);
+        assert_false(has("pprove"));
+    }
+    buttons = false;
+}
+
 static void everything_long_still_fits(void **state)
 {
+    buttons = true;
     static uint8_t bytes[3][4096];
     for (size_t i = 0; i < sizeof(bytes[0]); i++) {
         bytes[0][i] = '\\';
@@ -97,8 +120,10 @@ static void everything_long_still_fits(void **state)
             struct tell_facts f = some(span_of(bytes[i], sizeof(bytes[i])));
             f.sandbox =
                 span_of("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 63);
+            f.waits = true;
             wrote((enum tell_kind)k, &f);
         }
+    buttons = false;
 }
 
 static void many_say_who(void **state)
@@ -125,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(hostile_text_is_shown_and_kept_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(slack_has_a_button_that_denies_and_none_that_approves, setup, teardown),
         cmocka_unit_test_setup_teardown(everything_long_still_fits, setup, teardown),
         cmocka_unit_test_setup_teardown(many_say_who, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
