@@ -228,7 +228,10 @@ static const struct cli_option import_options[] = {
     {.name = "most", .arg = "BYTES", .help = "that its layers unpack to: more is refused; 16G"},
     {.name = NULL}};
 static const struct cli_option restore_options[] = {START_HOW, START_AMOUNTS, IMAGE, LANE, MOUNT, {.name = NULL}};
-static const struct cli_option fork_options[] = {START_HOW, LANE, MOUNT, {.name = NULL}};
+/* clang-format off */
+static const struct cli_option fork_options[] = {START_HOW, LANE, MOUNT,
+    {.name = "from", .arg = "STEP", .help = "with the files of before this step (exec --undo), not those of now"}, {.name = NULL}};
+/* clang-format on */
 #define COMMAND                                                                                                      \
     {.name = "env", .arg = "NAME=VALUE", .help = "a variable of the command", .many = true},                         \
         {.name = "dir", .arg = "DIR", .help = "where it runs; /workspace"},                                          \
@@ -244,6 +247,7 @@ static const struct cli_option exec_options[] = {
     {.name = "stdin", .help = "what it reads is what countersign reads; otherwise it reads nothing"},
     {.name = "tty", .help = "it has a terminal, which is shown in this one, with its size; what it reads is typed"},
     {.name = "detach", .help = "print its number and leave it running, for 24h unless --timeout says less"},
+    {.name = "undo", .help = "a step: keep the files as they are before it, so that it can be undone"},
     {.name = NULL}};
 static const struct cli_option shell_options[] = {COMMAND, {.name = NULL}};
 static const struct cli_option cp_options[] = {
@@ -468,13 +472,16 @@ const struct cli_verb cli_verbs[] = {
      "countersign sandbox pause box", NULL, TAKES_BOTH, sandbox_pause, NULL},
     {"sandbox resume", "NAME", "let a paused sandbox go on, as its next generation", "countersign sandbox resume box",
      NULL, TAKES_BOTH, sandbox_resume, NULL},
-    {"sandbox snapshot", "NAME [CHECKPOINT]",
-     "keep the files of a started sandbox as a checkpoint, which may have a name; it goes on as its next generation",
+    {"sandbox snapshot", "NAME [CHECKPOINT]", "keep its files as a checkpoint; it goes on as its next generation",
      "countersign sandbox snapshot box built", NULL, TAKES_BOTH, sandbox_snapshot, NULL},
     {"sandbox restore", "CHECKPOINT [NAME]", "start a sandbox with the files of a checkpoint",
      "countersign sandbox restore built box-2", restore_options, TAKES_BOTH, sandbox_restore, NULL},
     {"sandbox fork", "NAME [NEW]", "start another one with the files that a started sandbox has now",
      "countersign sandbox fork box box-2", fork_options, TAKES_BOTH, sandbox_fork, NULL},
+    {"sandbox undo", "NAME [STEP]", "make its files what they were before a step (exec --undo), the last one or this",
+     "countersign sandbox undo box 3", NULL, TAKES_BOTH, sandbox_undo, NULL},
+    {"sandbox steps", "NAME", "the steps of a started sandbox that can be undone, the last first",
+     "countersign sandbox steps box", NULL, TAKES_BOTH, sandbox_steps, NULL},
     {"sandbox destroy", "NAME", "end a started sandbox now, with all that is in it",
      "countersign sandbox destroy box", NULL, TAKES_BOTH, sandbox_destroy, NULL},
     {"image import", "DIR NAME", "unpack an OCI image layout, for started sandboxes to have as their files",

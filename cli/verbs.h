@@ -115,6 +115,8 @@ int sandbox_resume(const struct cli_call *c);
 int sandbox_snapshot(const struct cli_call *c);
 int sandbox_restore(const struct cli_call *c);
 int sandbox_fork(const struct cli_call *c);
+int sandbox_undo(const struct cli_call *c);
+int sandbox_steps(const struct cli_call *c);
 int checkpoint_list(const struct cli_call *c);
 int checkpoint_rm(const struct cli_call *c);
 int sandbox_destroy(const struct cli_call *c);

@@ -79,6 +79,11 @@ enum msg_type_box {
     M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list, look, remove, sweep, idle or forget, span tenant, span which */
     M_SB_CHECKPOINT = 213,  /* W>D to both: as M_CHECKPOINT_DONE */
     M_SB_START_FROM = 220,  /* D>W span tenant, span which, then as M_SB_START: with the files of that checkpoint */
+    /* steps that can be undone */
+    M_SB_LAYER = 446,      /* D>W span sandbox, which runs, span tenant, span owner and span reach as of M_SB_SNAPSHOT, span words of the command that is the step, each with a NUL: its files are to be kept first; answered with M_SB_CHECKPOINT, whose last span is u32 number of the step and the head */
+    M_SB_LAYERS = 447,     /* D>W span sandbox */
+    M_SB_LAYERS_ARE = 448, /* W>D bool it is up, bool it stands still, u16 commands running, u16 n, n x (u32 step, u64 ms since it began, u64 bytes of files of before it, u64 of these new on the disk, u64 left out, span id of their checkpoint, span words), the last first */
+    M_SB_UNDO = 449,       /* D>W span sandbox, which runs, u32 step (0: the last): its files are to be those of before it; answered with M_SB_CHECKPOINT */
     /* warden and parent; id: the warden's number of what is done with checkpoints */
     M_CHECKPOINT = 215,          /* W>P u8 enum store_with, u64 number of its sandbox (alone: 0); fd: descriptor 3 of who keeps checkpoints, and, unless alone, of who reads or writes the workspace, as its user */
     M_CHECKPOINT_NONE = 216,     /* P>W span why: they were not started */

@@ -92,6 +92,8 @@ static const struct route {
     {"POST", "/api/v1/sandboxes/*/destroy", PLACE_CONTROL | PLACE_DOCK | KEYS, api_started_destroy},
     {"POST", "/api/v1/sandboxes/*/snapshot", PLACE_CONTROL | PLACE_DOCK | KEYS | WAKES, api_snapshot},
     {"POST", "/api/v1/sandboxes/*/fork", PLACE_CONTROL | WAKES, api_fork},
+    {"POST", "/api/v1/sandboxes/*/undo", PLACE_CONTROL | RAN, api_undo},
+    {"GET", "/api/v1/sandboxes/*/steps", PLACE_CONTROL | RAN, api_steps},
     {"GET", "/api/v1/tasks", BOTH, api_tasks},
     {"POST", "/api/v1/tasks", PLACE_CONTROL, api_task_run},
     {"GET", "/api/v1/tasks/running", BOTH, api_tasks_running},

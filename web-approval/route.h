@@ -49,6 +49,8 @@ void api_run_output(struct exchange *x);
 void api_task_run(struct exchange *x);
 void api_snapshot(struct exchange *x);
 void api_fork(struct exchange *x);
+void api_undo(struct exchange *x);
+void api_steps(struct exchange *x);
 void api_checkpoints(struct exchange *x);
 void api_checkpoint_remove(struct exchange *x);
 void api_files_read(struct exchange *x);

@@ -29,6 +29,7 @@ enum {
 #define FORM_CHECKPOINT SPAN("CSCKPT1\n")
 #define FORM_PACK       SPAN("CSPACK1\n")
 #define FORM_OF_IDLE    SPAN(".idle") /* the same, of one that is idle: it is whose files these are alone */
+#define FORM_OF_UNDO    SPAN(".undo") /* of the files as they were before a step of a sandbox that runs */
 #define FORM_OF_FORK    SPAN(".fork") /* the name, which nobody can give, of one that is made for a fork alone */
 
 /* What is told of one. Spans are borrowed. */
@@ -73,7 +74,7 @@ int form_split(struct span file, struct form_file *f) MUSTCHECK;
  */
 bool form_is_id(struct span s);
 bool form_is_name(struct span s);
-/* What one is called that is made: nothing, a name, FORM_OF_FORK or FORM_OF_IDLE. */
+/* What one is called that is made: nothing, a name, FORM_OF_FORK, FORM_OF_UNDO or FORM_OF_IDLE. */
 bool form_is_called(struct span s);
 
 #endif

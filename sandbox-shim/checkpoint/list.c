@@ -24,12 +24,14 @@ struct finding {
     size_t n;
 };
 
-/* What is made for a fork alone, or of an idle sandbox, is nobody's to find: it goes when that has its files. */
+/* What is made for a fork or a step alone, or of an idle sandbox, is nobody's to find: it goes with that. */
 static bool is_wanted(const struct form_head *h, const struct order *o)
 {
     bool idle = span_eq(h->name, FORM_OF_IDLE);
 
-    return o->what == ORDER_IDLE ? idle : span_eq(h->tenant, o->tenant) && !idle && !span_eq(h->name, FORM_OF_FORK);
+    return o->what == ORDER_IDLE ? idle
+                                 : span_eq(h->tenant, o->tenant) && !idle && !span_eq(h->name, FORM_OF_FORK) &&
+                                       !span_eq(h->name, FORM_OF_UNDO);
 }
 
 static int see(void *arg, const char *id)
@@ -123,15 +125,16 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
 
 /* --- one of them --------------------------------------------------------------------------- */
 
-/* What an idle sandbox is kept in is nobody's to begin with or to remove, also by its id. */
-static bool is_of_idle(const struct shelf *s, const char *id)
+/* What an idle sandbox is kept in, or a step may be undone from, is nobody's to remove, also by its id. */
+static bool is_held(const struct shelf *s, const char *id)
 {
     struct form_head h;
     struct dynbuf b;
     struct err e;
 
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    bool is = shelf_head(s, id, &b, &h, &e) == 0 && span_eq(h.name, FORM_OF_IDLE); /* a damaged one can be removed */
+    bool is = shelf_head(s, id, &b, &h, &e) == 0 && /* a damaged one can be removed */
+              (span_eq(h.name, FORM_OF_IDLE) || span_eq(h.name, FORM_OF_UNDO));
     dynbuf_free(&b);
     return is;
 }
@@ -168,7 +171,7 @@ int store_remove(const struct store *s, const struct order *o, struct dynbuf *ou
     struct err why;
 
     int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
-    if (rc == 0 && o->what == ORDER_REMOVE && is_of_idle(&shelf, id))
+    if (rc == 0 && o->what == ORDER_REMOVE && is_held(&shelf, id))
         rc = 1;
     if (rc == 0 && (waste_mark(&shelf) != 0 || unlinkat(shelf.dir, id, 0) != 0 || fsync(shelf.dir) != 0))
         rc = err_errno(e, "the checkpoint cannot be removed");
@@ -191,13 +194,19 @@ struct sweep {
     const struct shelf *shelf;
 };
 
-static bool is_of_fork(const struct form_head *h, const struct order *o)
+/* Of all that was made for a fork or a step, or of one sandbox what was made for forks or, with the name of that, for
+ * steps of a generation up to the order's: another one of its name may have steps by now. */
+static bool is_swept(const struct form_head *h, const struct order *o)
 {
-    return span_eq(h->name, FORM_OF_FORK) &&
-           (o->which.n == 0 || (span_eq(h->sandbox, o->which) && span_eq(h->tenant, o->tenant)));
+    bool fork = span_eq(h->name, FORM_OF_FORK), step = span_eq(h->name, FORM_OF_UNDO);
+
+    if (o->which.n == 0)
+        return fork || (step && span_eq(o->name, FORM_OF_UNDO));
+    return span_eq(h->sandbox, o->which) && span_eq(h->tenant, o->tenant) &&
+           (span_eq(o->name, FORM_OF_UNDO) ? step && h->generation <= o->generation : fork);
 }
 
-static int end_of_fork(void *arg, const char *id)
+static int sweep_one(void *arg, const char *id)
 {
     const struct sweep *w = arg;
     const struct shelf *s = w->shelf;
@@ -208,9 +217,9 @@ static int end_of_fork(void *arg, const char *id)
     if (!form_is_id(span_str(id)))
         return 0;
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    if (shelf_head(s, id, &b, &h, &e) == 0 && is_of_fork(&h, w->order) &&
+    if (shelf_head(s, id, &b, &h, &e) == 0 && is_swept(&h, w->order) &&
         (waste_mark(s) != 0 || unlinkat(s->dir, id, 0) != 0))
-        log_warn("checkpoints: %s, of a fork, cannot be removed", id);
+        log_warn("checkpoints: %s, of a fork or a step, cannot be removed", id);
     dynbuf_free(&b);
     return 0;
 }
@@ -225,7 +234,7 @@ static int sweep_shelf(void *arg, const char *name)
         return 0;
     int rc = shelf_open(w->store->dir, name, false, &shelf, &e);
     w->shelf = &shelf;
-    if (rc == 0 && shelf_each(shelf.dir, "ck-", "", end_of_fork, w) != 0)
+    if (rc == 0 && shelf_each(shelf.dir, "ck-", "", sweep_one, w) != 0)
         rc = err_errno(&e, "a folder of checkpoints cannot be read");
     if (rc == 0 && shelf_alone(&shelf))
         rc = waste_clear(&shelf, false, &e);

@@ -11,6 +11,7 @@ static struct loading {
     struct shelf shelf;
     struct pieces pieces;
     struct stream to;
+    bool looks; /* pieces are read and held against their names, and nothing is put */
     struct tar_member member;
     uint8_t head[TAR_HEAD_MAX], piece[FORM_PIECE];
     struct err *err;
@@ -32,6 +33,11 @@ static int head_put(struct loading *v, const struct form_row *r)
 {
     struct tar_member *m = &v->member;
 
+    if (v->looks) {
+        memcpy(m->name, r->name.p, r->name.n);
+        m->name[r->name.n] = '\0';
+        return 0;
+    }
     m->type = r->type;
     m->mode = r->mode;
     m->size = r->size;
@@ -55,11 +61,11 @@ static int content_put(struct loading *v, const struct form_row *r)
         if (p == NULL || p->size != size || piece_read(&v->shelf, &v->pieces, p, v->piece) != 0)
             return err_set(v->err, "the checkpoint is damaged: a piece of %s is not what was written",
                            v->member.name);
-        if (stream_put(&v->to, v->piece, (size_t)size) != 0)
+        if (!v->looks && stream_put(&v->to, v->piece, (size_t)size) != 0)
             return -2;
         left -= size;
     }
-    return stream_put(&v->to, zero, tar_pad(r->size)) == 0 ? 0 : -2;
+    return v->looks || stream_put(&v->to, zero, tar_pad(r->size)) == 0 ? 0 : -2;
 }
 
 /* Folders come a second time, from the last one to the first: then nothing is put into them any more, and they get
@@ -69,7 +75,7 @@ static int folders_put(struct loading *v, const struct form_row *folder, size_t 
     while (n-- > 0)
         if (head_put(v, &folder[n]) != 0)
             return -2;
-    return stream_put(&v->to, zero, sizeof(zero)) == 0 ? 0 : -2;
+    return v->looks || stream_put(&v->to, zero, sizeof(zero)) == 0 ? 0 : -2;
 }
 
 static int rows_put(struct loading *v, struct span rows, uint64_t folders)
@@ -114,13 +120,21 @@ static int written(struct loading *v)
     return end.left_out == 0 ? 0 : err_set(v->err, "%u of its files cannot be written", end.left_out);
 }
 
-static int give(struct loading *v, const struct form_file *f, const struct form_head *h)
+/* Before what is there goes, all that comes instead is known to be as it was written. */
+static int give(struct loading *v, const struct form_file *f, const struct form_head *h, bool replace)
 {
     const struct stream_end end = {.code = 0};
+    int rc = 0;
 
-    if (stream_ask(v->to.fd, STREAM_UNPACK, 0) != 0)
+    v->looks = replace;
+    if (replace)
+        rc = rows_put(v, f->rows, h->folders);
+    v->looks = false;
+    if (rc != 0)
+        return -1;
+    if (stream_ask(v->to.fd, replace ? STREAM_REPLACE : STREAM_UNPACK, 0) != 0)
         return gone(v);
-    int rc = rows_put(v, f->rows, h->folders);
+    rc = rows_put(v, f->rows, h->folders);
     if (rc == -1)
         return -1;
     if (rc == 0 && stream_end_put(&v->to, &end) != 0)
@@ -149,7 +163,7 @@ int store_load(const struct store *s, const struct order *o, int stream, struct 
     }
     if (rc == 0)
         rc = pieces_load(&v->shelf, &v->pieces, e);
-    if (rc == 0 && (form_get_kept(f.head, &h) != 0 || give(v, &f, &h) != 0))
+    if (rc == 0 && (form_get_kept(f.head, &h) != 0 || give(v, &f, &h, span_eq(o->name, FORM_OF_UNDO)) != 0))
         rc = -1;
     if (rc == 0)
         form_put_head(out, &h);

@@ -7,7 +7,7 @@
 enum order_what {
     ORDER_NONE = 0,
     ORDER_SAVE,
-    ORDER_LOAD,
+    ORDER_LOAD, /* called FORM_OF_UNDO: what the workspace has goes before */
     ORDER_LIST,
     ORDER_REMOVE,
     ORDER_SWEEP,
@@ -25,12 +25,13 @@ struct order {
     enum order_what what;
     struct span tenant;
     struct span owner;   /* save: whose it will be */
-    struct span name;    /* save: what it is to be called; may be empty, FORM_OF_FORK or FORM_OF_IDLE */
+    struct span name;    /* save: what it is to be called; may be empty, FORM_OF_FORK, _IDLE or _UNDO; sweep:
+                            FORM_OF_UNDO, those of steps: of one sandbox these alone */
     struct span which;   /* load, remove, look: its id or name; list, idle: the id behind which it goes on; sweep: a
                             sandbox */
     struct span sandbox; /* save: whose files */
     struct span reach;   /* save: what it may reach */
-    uint64_t generation, disk; /* save: of that sandbox; disk: bytes */
+    uint64_t generation, disk; /* save: of that sandbox; disk: bytes; sweep of steps: up to this generation */
 };
 void order_put(struct dynbuf *b, const struct order *o);
 /* -1: it is none. */

@@ -20,9 +20,9 @@ int store_look(const struct store *s, const struct order *o, struct dynbuf *out,
 /* Those of a tenant that somebody asked for; of ORDER_IDLE those of idle sandboxes, of all tenants. */
 int store_list(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
 int store_remove(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e) MUSTCHECK;
-/* Of all owners: what was half written by who was killed, and what was made for forks (o->which: of this sandbox of
- * the tenant's alone), of which none is on its way when this is asked for. What is written or read meanwhile stays,
- * until the next time. */
+/* Of all owners: what was half written by who was killed, and what was made for forks or steps (order.h; o->which: of
+ * this sandbox of the tenant's alone), of which none is on its way when this is asked for. What is written or read
+ * meanwhile stays, until the next time. */
 int store_sweep(const struct store *s, const struct order *o, struct err *e) MUSTCHECK;
 
 /* waste.c: while nobody else has the shelf (shelf_alone), throw away what was half written, and, if there may be some

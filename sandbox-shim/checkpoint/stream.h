@@ -11,7 +11,12 @@
 
 enum { STREAM_PIECE = 64 * 1024, STREAM_WORDS = 300 };
 
-enum stream_what { STREAM_NOTHING = 0, STREAM_PACK = 1, STREAM_UNPACK = 2 };
+enum stream_what {
+    STREAM_NOTHING = 0,
+    STREAM_PACK = 1,
+    STREAM_UNPACK = 2,
+    STREAM_REPLACE = 3 /* what is there goes before */
+};
 
 /* How it ended. code 0: well, else an errno, and where: any bytes. */
 struct stream_end {

@@ -199,6 +199,20 @@ int place_remove(const struct place *p, bool whole)
     return rc == 0 ? unlinkat(p->dir, p->name, AT_REMOVEDIR) : -1;
 }
 
+int beneath_clear(int dir)
+{
+    int fd = openat(dir, ".", FOLDER);
+    DIR *top = fd >= 0 ? fdopendir(fd) : NULL;
+    int rc = top ? folder_empty(top) : -1, why = errno;
+
+    if (top)
+        closedir(top);
+    else if (fd >= 0)
+        close(fd);
+    errno = why;
+    return rc;
+}
+
 /* --- folders ------------------------------------------------------------------------- */
 
 int beneath_mkdirs(int root, const char *path, mode_t mode, bool links)

@@ -25,6 +25,8 @@ int place_make(const struct place *p);
 int place_put(const struct place *p, int fd);
 /* Remove what has the name; whole: of a folder all that is in it, else it must be empty. */
 int place_remove(const struct place *p, bool whole);
+/* Remove all that is in a folder, which stays, whatever depth and modes it has below. */
+int beneath_clear(int dir);
 /* A folder at path and those above it, as far as they are not there. */
 int beneath_mkdirs(int root, const char *path, mode_t mode, bool links);
 

@@ -10,6 +10,7 @@
 #include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/pause.h"
 #include "sandbox-shim/warden/pool/pool.h"
+#include "sandbox-shim/warden/undo/undo.h"
 
 static const struct state_row states[BOX_STATES] = {
     [BOX_NONE] = {"none", STATE(BOX_ASKED)},
@@ -78,6 +79,7 @@ void box_forget(struct box *b)
     conn_free(&b->conn);
     timer_free(&b->timer);
     flow_turn_free(b);
+    undo_free(b);
     if (b->fd >= 0)
         close(b->fd);
     if (!waits)
@@ -139,6 +141,7 @@ void box_end(struct box *b, const char *why)
     b->asker = 0;
     box_tell_paused(w, b->pauser, b, SB_PAUSE_NOBODY, NULL);
     checkpoint_box_ends(b, why);
+    undo_box_ends(b);
     runs_end(b, why);
     timer_clear(b->timer);
     conn_free(&b->conn);

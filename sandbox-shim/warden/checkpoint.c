@@ -9,7 +9,7 @@
 
 #include "common/log.h"
 #include "common/msg.h"
-#include "sandbox-shim/checkpoint/order.h"
+#include "sandbox-shim/warden/undo/undo.h"
 
 /* GONE_MS: the parent's word why nobody was started may come behind the end of the channel that nobody has. */
 enum { GONE_MS = 200, SAVE_MS = 15 * 60 * 1000, SHORT_MS = 60 * 1000, WHY_MAX = 1024, REST_MAX = CHAN_PAYLOAD_MAX };
@@ -22,6 +22,7 @@ struct task {
     uint64_t box;       /* 0: none */
     enum order_what what;
     bool idle;         /* its sandbox is to end then, unless somebody comes back to it before */
+    bool undo;         /* it is about steps (undo.h) */
     struct chan *chan; /* to who keeps them; NULL: it has ended */
     struct timer *timer;
 };
@@ -40,7 +41,7 @@ static void task_free(struct task *t)
     free(t);
 }
 
-static void tell(struct warden *w, uint64_t asker, enum store_end how, struct span why, struct span rest)
+void checkpoint_tell(struct warden *w, uint64_t asker, enum store_end how, struct span why, struct span rest)
 {
     struct dynbuf *m = w->desk != NULL && asker != 0 ? chan_begin(w->desk, M_SB_CHECKPOINT, asker) : NULL;
 
@@ -69,6 +70,28 @@ static void filled(struct box *b, bool done, struct span why)
     box_end(b, "the files of its checkpoint could not be put into it");
 }
 
+/* The same of one that is about steps; b: its sandbox, or NULL. */
+static void undo_end(struct task *t, struct box *b, enum store_end how, struct span why, struct span rest)
+{
+    struct dynbuf m;
+    uint32_t step;
+
+    dynbuf_init(&m, REST_MAX);
+    if (t->what == ORDER_SAVE && how == STORE_DONE && (b == NULL || undo_kept(b, rest, &step) != 0)) {
+        how = STORE_FAILED;
+        why = SPAN("what who keeps checkpoints said cannot be read");
+    } else if (t->what == ORDER_SAVE && how == STORE_DONE) {
+        msg_put_u32(&m, step);
+        (void)dynbuf_add(&m, rest);
+    } else if (t->what == ORDER_LOAD && b != NULL) {
+        undo_done(b, how);
+    }
+    checkpoint_tell(t->warden, t->asker, how, why, dynbuf_span(&m));
+    if (t->asker == 0 && (t->what == ORDER_SWEEP || t->what == ORDER_FORGET))
+        undo_wasted(t->warden, how == STORE_DONE || how == STORE_MISSING);
+    dynbuf_free(&m);
+}
+
 static void task_end(struct task *t, enum store_end how, struct span why, struct span rest)
 {
     struct warden *w = t->warden;
@@ -78,10 +101,15 @@ static void task_end(struct task *t, enum store_end how, struct span why, struct
     (void)chan_send(w->parent, M_CHECKPOINT_END, t->id, SPAN_NONE);
     if (b != NULL)
         b->saves = false;
+    if (t->undo) {
+        undo_end(t, b, how, why, rest);
+        task_free(t);
+        return;
+    }
     if (b != NULL && t->what == ORDER_SAVE)
         box_note(b, "sandbox-checkpoint",
                  how == STORE_DONE ? "its files are in a checkpoint" : "its files were not put into a checkpoint");
-    tell(w, t->asker, how, why, rest);
+    checkpoint_tell(w, t->asker, how, why, rest);
     if (t->what == ORDER_LOAD)
         filled(b, how == STORE_DONE, why);
     task_free(t);
@@ -156,9 +184,19 @@ void checkpoint_desk_gone(struct warden *w)
 
     for (struct task *t = w->tasks; t != NULL; t = next) {
         next = t->next;
-        if (t->asker != 0)
+        if (t->undo && t->what == ORDER_LOAD)
+            t->asker = 0; /* half put back is worse, and nobody needs to hear of it */
+        else if (t->asker != 0)
             task_end(t, STORE_FAILED, SPAN_NONE, SPAN_NONE);
     }
+}
+
+bool checkpoint_clears(const struct warden *w)
+{
+    for (const struct task *t = w->tasks; t != NULL; t = t->next)
+        if (t->undo && t->what == ORDER_SWEEP && t->asker != 0)
+            return true;
+    return false;
 }
 
 /* --- its start ---------------------------------------------------------------------------- */
@@ -177,7 +215,8 @@ static struct task *task_new(struct warden *w, uint64_t asker, const struct box 
                        .asker = asker,
                        .box = b != NULL ? b->id : 0,
                        .what = o->what,
-                       .idle = span_eq(o->name, FORM_OF_IDLE)};
+                       .idle = span_eq(o->name, FORM_OF_IDLE),
+                       .undo = span_eq(o->name, FORM_OF_UNDO)};
     t->timer = timer_new(w->loop, task_late, t);
     t->chan = chan_new(w->loop, fd, &ops, t);
     t->next = w->tasks;
@@ -206,7 +245,7 @@ static int ask(struct task *t, enum store_with with, const struct order *o, cons
 }
 
 /* Why not; NULL: begun. */
-static const char *task_begin(struct warden *w, uint64_t asker, struct box *b, const struct order *o)
+const char *checkpoint_begin(struct warden *w, uint64_t asker, struct box *b, const struct order *o)
 {
     enum store_with with = o->what == ORDER_SAVE ? STORE_READS : o->what == ORDER_LOAD ? STORE_WRITES : STORE_ALONE;
     int keeper[2] = {-1, -1}, user[2] = {-1, -1};
@@ -244,7 +283,7 @@ int checkpoint_on_snapshot(struct warden *w, struct frame *f)
     o.owner = msg_get_span(&m, FORM_OWNER_MAX);
     o.name = msg_get_span(&m, FORM_NAME_MAX);
     o.reach = msg_get_span(&m, FORM_REACH_MAX);
-    if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 || !form_is_called(o.name))
+    if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 || !form_is_called(o.name) || span_eq(o.name, FORM_OF_UNDO))
         return -1;
     struct box *b = box_named(w, o.sandbox);
     if (b != NULL && !span_eq(o.name, FORM_OF_IDLE))
@@ -256,11 +295,11 @@ int checkpoint_on_snapshot(struct warden *w, struct frame *f)
     if (why == NULL) {
         o.generation = b->generation;
         o.disk = b->is.disk;
-        why = task_begin(w, f->id, b, &o);
+        why = checkpoint_begin(w, f->id, b, &o);
         b->saves = why == NULL;
     }
     if (why != NULL)
-        tell(w, f->id, STORE_REFUSED, span_str(why), SPAN_NONE);
+        checkpoint_tell(w, f->id, STORE_REFUSED, span_str(why), SPAN_NONE);
     return 0;
 }
 
@@ -275,9 +314,11 @@ int checkpoint_on_list(struct warden *w, struct frame *f)
         (o.what != ORDER_LIST && o.what != ORDER_LOOK && o.what != ORDER_REMOVE && o.what != ORDER_SWEEP &&
          o.what != ORDER_IDLE && o.what != ORDER_FORGET))
         return -1;
-    const char *why = task_begin(w, f->id, NULL, &o);
+    if (o.what == ORDER_SWEEP && o.which.n == 0 && !undo_any(w))
+        o.name = FORM_OF_UNDO; /* those of steps are of wardens before this one, too */
+    const char *why = checkpoint_begin(w, f->id, NULL, &o);
     if (why != NULL)
-        tell(w, f->id, STORE_FAILED, span_str(why), SPAN_NONE);
+        checkpoint_tell(w, f->id, STORE_FAILED, span_str(why), SPAN_NONE);
     return 0;
 }
 
@@ -298,5 +339,5 @@ const char *checkpoint_fill(struct box *b)
 {
     const struct order o = {.what = ORDER_LOAD, .tenant = span_str(b->from.tenant), .which = span_str(b->from.which)};
 
-    return task_begin(b->warden, 0, b, &o);
+    return checkpoint_begin(b->warden, 0, b, &o);
 }

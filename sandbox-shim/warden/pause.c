@@ -24,7 +24,7 @@ static const char *busy(const struct box *b)
     switch (b->state) {
     case BOX_PAUSING:
     case BOX_RESUMING: return "it is being paused or goes on just now; ask again in a moment";
-    case BOX_RUNS:
+    case BOX_RUNS: return b->saves ? "its files are being kept for a step, or put back; ask again in a moment" : NULL;
     case BOX_PAUSED: return NULL;
     default: return "it does not run yet";
     }

@@ -157,6 +157,8 @@ const char *run_begin(struct box *b, uint64_t asker, const struct run_order *o)
         return "the sandbox does not run yet";
     if (b->state != BOX_RUNS)
         return "the sandbox is paused: `countersign sandbox resume` lets it go on";
+    if (b->saves)
+        return "its files are being kept for a step, or put back; ask again in a moment";
     if (b->nruns >= TALK_RUNS_MAX)
         return "as many commands run in it as may at once";
     if (b->last_run == UINT32_MAX)

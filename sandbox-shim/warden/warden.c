@@ -4,6 +4,7 @@
 #include "sandbox-shim/warden/pause.h"
 #include "sandbox-shim/warden/pool/pool.h"
 #include "sandbox-shim/warden/record.h"
+#include "sandbox-shim/warden/undo/undo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,6 +279,9 @@ static int desk_said(struct warden *w, struct frame *f)
     case M_SB_START_FROM: return checkpoint_on_start(w, f);
     case M_SB_SNAPSHOT: return checkpoint_on_snapshot(w, f);
     case M_SB_CHECKPOINTS: return checkpoint_on_list(w, f);
+    case M_SB_LAYER: return undo_on_layer(w, f);
+    case M_SB_LAYERS: return undo_on_list(w, f);
+    case M_SB_UNDO: return undo_on_undo(w, f);
     case M_SB_LIST: return on_list(w, f);
     case M_SB_IDLE_END:
     case M_SB_DESTROY: return on_destroy(w, f);

@@ -87,7 +87,6 @@ struct box {
     uint8_t extras[BOX_EXTRAS_MAX];
     struct wire_box is;                                        /* its words are these */
     uint64_t generation, born, timeout_ms, since_ms, until_ms; /* born: the generation of its start */
-    uint64_t used_ms;                                          /* when a command ended in it, or it came up */
     unsigned version;  /* of its cgroup; 0: its limits are those of each process */
     int fd;            /* our end of its socket, until it is ordered; -1 */
     struct conn *conn; /* the same from then on */
@@ -95,15 +94,16 @@ struct box {
     enum pause_way way; /* it stands still */
     struct box_idle idle;
     struct box_from from;
-    bool waits;  /* for who asks for one: nobody's yet, without a name (pool/) */
-    bool strict; /* what it was asked for as, also of that one */
-    uint64_t cpu_percent;
-    bool bound;       /* it ends with the desk that asked for it */
-    bool moment;      /* it stands still, or is to, only for what is done with it; the desk lets it go on */
-    bool saves;       /* its files are being read for a checkpoint */
-    uint64_t pauser;  /* the desk's number, until it is answered whether it does, or goes on */
-    struct run *runs; /* the last one first */
-    size_t nruns;     /* those that run */
+    bool waits;                    /* for who asks for one: nobody's yet, without a name (pool/) */
+    bool strict;                   /* what it was asked for as, also of that one */
+    uint64_t cpu_percent, used_ms; /* used_ms: when a command ended in it, or it came up */
+    bool bound;                    /* it ends with the desk that asked for it */
+    bool moment;         /* it stands still, or is to, only for what is done with it; the desk lets it go on */
+    bool saves;          /* its files are being read for a checkpoint, or put back (undo.h) */
+    struct steps *steps; /* undo.h; NULL: it never had one that can be undone */
+    uint64_t pauser;     /* the desk's number, until it is answered whether it does, or goes on */
+    struct run *runs;    /* the last one first */
+    size_t nruns;        /* those that run */
     uint32_t last_run;
     struct flow_turn turn;
 };

@@ -3,14 +3,16 @@
  * there is followed, and of the disk it has nothing else. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "common/role/role.h"
 #include "sandbox-shim/checkpoint/stream.h"
+#include "sandbox-shim/inside/shim_beneath.h"
 #include "sandbox-shim/inside/shim_tree.h"
 
-enum { STREAM_FD = 3 };
+enum { STREAM_FD = 3, WORKSPACE_MODE = 0755 };
 
 static struct stream to = {.fd = STREAM_FD};
 
@@ -40,7 +42,14 @@ static void give(int dir, uint64_t most, struct stream_end *e)
     e->left_out = k.left_out;
 }
 
-static void take(int dir, struct stream_end *e)
+/* Its own mode is that of a fresh one then. */
+static int clear(int dir)
+{
+    return fchmod(dir, WORKSPACE_MODE) == 0 && beneath_clear(dir) == 0 ? 0 : -1;
+}
+
+/* replace: instead of all that is there. */
+static void take(int dir, bool replace, struct stream_end *e)
 {
     static uint8_t in[STREAM_PIECE];
     static struct unpack u;
@@ -50,7 +59,7 @@ static void take(int dir, struct stream_end *e)
 
     unpack_begin(&u, dir, true);
     u.exact = true;
-    for (rc = 0; rc == 0 && (got = stream_get(STREAM_FD, in, &n, &said)) == 1;)
+    for (rc = replace ? clear(dir) : 0; rc == 0 && (got = stream_get(STREAM_FD, in, &n, &said)) == 1;)
         rc = unpack_take(&u, in, n);
     if (rc == 0 && (got != 0 || said.code != 0))
         _exit(1); /* who gives them has ended, and nobody is there to be told */
@@ -81,8 +90,8 @@ int main(void)
         return 1;
     if (what == STREAM_PACK)
         give(dir, most, &end);
-    else if (what == STREAM_UNPACK)
-        take(dir, &end);
+    else if (what == STREAM_UNPACK || what == STREAM_REPLACE)
+        take(dir, what == STREAM_REPLACE, &end);
     else
         log_die("what is asked of a workspace cannot be understood");
     return stream_end_put(&to, &end) == 0 ? 0 : 1;

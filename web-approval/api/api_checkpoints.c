@@ -23,6 +23,8 @@ struct snapping {
     enum store_end how;
     struct span why, head; /* in the arena */
     bool forks;
+    bool of_step; /* with the files of before a step: none are read then */
+    uint64_t step;
     struct starting start; /* of a fork */
 };
 
@@ -99,7 +101,7 @@ void api_checkpoint_note(struct exchange *x, const char *kind, struct span sandb
     dynbuf_free(&b);
 }
 
-static void not_done(struct exchange *x, enum store_end how, struct span why)
+void api_checkpoint_not_done(struct exchange *x, enum store_end how, const char *before, struct span why)
 {
     static const struct {
         unsigned status;
@@ -110,7 +112,12 @@ static void not_done(struct exchange *x, enum store_end how, struct span why)
                            [STORE_REFUSED] = {409, "Not done"},
                            [STORE_FULL] = {507, "Full"}};
 
-    reply_problem(x, words[how].status, words[how].title, "%.*s", SPAN_FMT(why));
+    reply_problem(x, words[how].status, words[how].title, "%s%.*s", before, SPAN_FMT(why));
+}
+
+static void not_done(struct exchange *x, enum store_end how, struct span why)
+{
+    api_checkpoint_not_done(x, how, "", why);
 }
 
 static void put_head(struct jsonw *w, const struct form_head *h)
@@ -175,7 +182,7 @@ static void let_go(struct exchange *x)
     struct msg_in m = msg_in(v->head);
     struct form_head h;
 
-    if (v->forks && v->how == STORE_DONE && !v->start.asked && form_get_head(&m, &h) == 0)
+    if (v->forks && !v->of_step && v->how == STORE_DONE && !v->start.asked && form_get_head(&m, &h) == 0)
         api_checkpoint_forget(x->desk, v->start.tenant, h.id);
     /* Who kept it may have been killed: what is half written goes, and what of a fork was whole just before. */
     if (v->asked && v->how != STORE_DONE)
@@ -193,6 +200,12 @@ static void over(struct exchange *x)
     struct form_head h;
     struct jsonw w;
 
+    if (v->of_step && v->how == STORE_DONE) {
+        api_checkpoint_note(x, "sandbox-fork", x->arg, v->start.from);
+        x->step = &v->start;
+        api_checkpoint_look(x);
+        return;
+    }
     if (v->how != STORE_DONE || form_get_head(&m, &h) != 0) {
         not_done(x, v->how == STORE_DONE ? STORE_FAILED : v->how, v->why);
         return;
@@ -239,9 +252,9 @@ static void taken(struct exchange *x, struct frame *f)
     go_on(x);
 }
 
-/* What may be reached with its files: of one that the dock started without a network nothing, also where its row is
- * older than such words. -1: the store cannot be read. */
-static int reach_of(struct exchange *x, const struct sandbox_row *row, struct span *reach)
+/* Of one that the dock started without a network nothing, also where its row is
+ * older than such words. */
+int api_checkpoint_reach(struct exchange *x, const struct sandbox_row *row, struct span *reach)
 {
     struct span note;
     struct err e;
@@ -263,7 +276,8 @@ static void paused(struct exchange *x)
     struct err e;
     struct dynbuf *b;
 
-    if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) != 1 || reach_of(x, &row, &reach) != 0) {
+    if (desk_store_sandbox(x->desk->store, x->arg, &x->arena, &row, &e) != 1 ||
+        api_checkpoint_reach(x, &row, &reach) != 0) {
         v->how = STORE_FAILED;
         v->why = SPAN("the ledger's row of the sandbox cannot be read");
         go_on(x);
@@ -272,6 +286,11 @@ static void paused(struct exchange *x)
     v->start.tenant = row.tenant; /* a fork is of the same, and so are its mounts */
     if (v->start.box.extras.n > 0 && api_extras_again(x, &v->start) != 0)
         return;
+    if (v->of_step) {
+        v->how = STORE_DONE;
+        go_on(x);
+        return;
+    }
     if (!(b = ask_begin(x, ASK_WARDEN, M_SB_SNAPSHOT, M_SB_CHECKPOINT, taken)))
         return;
     ask_longer(x, CHECKPOINT_MS);
@@ -303,6 +322,15 @@ static void start_alike(struct starting *s, const struct wire_box *is)
                                .extras = s->box.extras};
 }
 
+/* A fork with the files of before a step has them from where they are kept; leases that stand in one die as well. */
+static void stepped(struct exchange *x, struct frame *f)
+{
+    struct snapping *v = x->step;
+
+    if (api_step_checkpoint(x, f, v->step, &v->start.from) == 0)
+        api_pause_go(x);
+}
+
 static void listed(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
@@ -326,6 +354,8 @@ static void listed(struct exchange *x, struct frame *f)
         reply_problem(x, 404, "No such sandbox", "no sandbox of this name runs");
     else if (taken)
         reply_problem(x, 409, "It runs", "a sandbox of the fork's name runs");
+    else if (v->of_step)
+        api_steps_ask(x, stepped);
     else
         api_pause_go(x);
 }
@@ -405,17 +435,19 @@ void api_fork(struct exchange *x)
 {
     struct member f[] = {{"name", JSON_STRING, false, NULL},   {"session", JSON_STRING, false, NULL},
                          {"limits", JSON_STRING, false, NULL}, {"timeout", JSON_NUMBER, false, NULL},
-                         {"lane", JSON_STRING, false, NULL},   {"mounts", JSON_ARRAY, false, NULL}};
+                         {"lane", JSON_STRING, false, NULL},   {"mounts", JSON_ARRAY, false, NULL},
+                         {"step", JSON_NUMBER, false, NULL}};
     struct snapping *v;
 
-    if (body_members(x, f, 6) != 0 || api_started_name(x) != 0 || !(v = begin(x)))
+    if (body_members(x, f, 7) != 0 || api_started_name(x) != 0 || !(v = begin(x)))
         return;
     v->forks = true;
     v->name = FORM_OF_FORK;
     api_start_begin(x->desk, &v->start);
     if (api_start_take(x, &v->start, &f[0], &f[1], &f[2], &f[3]) != 0 || api_lane_take(x, &v->start, &f[4]) != 0 ||
-        api_mounts_take(x, &v->start, &f[5]) != 0)
+        api_mounts_take(x, &v->start, &f[5]) != 0 || api_step_take(x, &f[6], &v->step) != 0)
         return;
+    v->of_step = f[6].value != NULL;
     if (span_eq(v->start.box.name, x->arg))
         reply_problem(x, 409, "It runs", "a fork is another sandbox: it needs a name of its own");
     else if (ask_begin(x, ASK_WARDEN, M_SB_LIST, M_SB_LISTED, listed))

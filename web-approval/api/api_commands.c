@@ -8,7 +8,7 @@
 #include "proxy/msgs.h"
 #include "sandbox-shim/inside/shim_talk.h"
 #include "sandbox-shim/warden/wire_box.h"
-#include "web-approval/api/api.h"
+#include "web-approval/api/steps.h"
 #include "web-approval/streams/follow.h"
 #include "web-approval/route.h"
 
@@ -35,7 +35,8 @@ struct asked {
     uint64_t timeout_s, output;
     enum talk_input input;
     uint64_t size[2]; /* rows and columns of a terminal */
-    bool detached;
+    bool detached, undo;
+    uint64_t step; /* undo: what it is called */
 };
 
 /* -1, answered: not texts, or too many. */
@@ -100,7 +101,8 @@ static int asked_take(struct exchange *x, struct asked *a)
                          {"dir", JSON_STRING, false, NULL},     {"timeout", JSON_NUMBER, false, NULL},
                          {"output", JSON_NUMBER, false, NULL},  {"input", JSON_BOOL, false, NULL},
                          {"tty", JSON_BOOL, false, NULL},       {"rows", JSON_NUMBER, false, NULL},
-                         {"columns", JSON_NUMBER, false, NULL}, {"detach", JSON_BOOL, false, NULL}};
+                         {"columns", JSON_NUMBER, false, NULL}, {"detach", JSON_BOOL, false, NULL},
+                         {"undo", JSON_BOOL, false, NULL}};
     size_t words = 0;
 
     *a = (struct asked){.timeout_s = EXEC_S, .output = (uint64_t)OUTPUT_MIB * MIB};
@@ -110,6 +112,11 @@ static int asked_take(struct exchange *x, struct asked *a)
         words_take(x, f[0].value, &words) != 0 || words_take(x, f[1].value, &words) != 0 ||
         detached_take(x, f[9].value, &f[3], &f[4], a) != 0)
         return -1;
+    a->undo = f[10].value && f[10].value->truth;
+    if (a->undo && x->place == PLACE_DOCK) {
+        reply_problem(x, 400, "Bad request", "`undo` is the operator's");
+        return -1;
+    }
     a->argv = f[0].value;
     a->env = f[1].value;
     a->dir = f[2].value ? f[2].value->text : SPAN_NONE;
@@ -160,8 +167,8 @@ static struct dynbuf *stream_ask(struct exchange *x, uint16_t type)
     return b;
 }
 
-/* What stream_ask began is said. -1, answered. */
-static int stream_answer(struct exchange *x)
+/* What stream_ask began is said; step 0: it is none. -1, answered. */
+static int stream_answer(struct exchange *x, uint64_t step)
 {
     if (chan_commit(x->desk->warden) != 0) {
         reply_problem(x, 503, "Not possible now", "the warden does not take more");
@@ -175,6 +182,8 @@ static int stream_answer(struct exchange *x)
                       x->input ? TALK_IN_WINDOW : 0);
     if (x->woke)
         (void)dynbuf_addf(&x->out, ",\"restored\":%llu", (unsigned long long)x->woke);
+    if (step)
+        (void)dynbuf_addf(&x->out, ",\"step\":%llu", (unsigned long long)step);
     (void)dynbuf_addf(&x->out, "}\n\n");
     return 0;
 }
@@ -199,6 +208,8 @@ static void detached(struct exchange *x, struct frame *f)
     api_command_put(&w, &is);
     if (x->woke)
         jsonw_kv_u64(&w, "restored", x->woke);
+    if (a->step)
+        jsonw_kv_u64(&w, "step", a->step);
     jsonw_end_object(&w);
 }
 
@@ -208,22 +219,14 @@ static void exec_detached(struct exchange *x, struct asked *a)
 
     if (!b)
         return;
-    x->step = a;
     put_asked(b, x->arg, a);
     ask_send(x);
 }
 
-void api_started_exec(struct exchange *x)
+static void exec_go(struct exchange *x, struct asked *a)
 {
-    struct asked *a = arena_alloc(&x->arena, sizeof(*a));
     struct dynbuf *b;
 
-    if (!a) {
-        reply_problem(x, 503, "Not possible now", "no memory");
-        return;
-    }
-    if (asked_take(x, a) != 0)
-        return;
     if (a->detached) {
         exec_detached(x, a);
         return;
@@ -233,8 +236,33 @@ void api_started_exec(struct exchange *x)
     put_asked(b, x->arg, a);
     x->input = a->input != TALK_NO_INPUT;
     x->terminal = a->input == TALK_TERMINAL;
-    if (stream_answer(x) == 0)
+    if (stream_answer(x, a->step) == 0)
         api_started_note(x, "sandbox-exec", x->arg, a->argv);
+}
+
+static void kept(struct exchange *x, struct frame *f)
+{
+    struct asked *a = x->step;
+
+    if (api_step_kept(x, f, &a->step) == 0)
+        exec_go(x, a);
+}
+
+void api_started_exec(struct exchange *x)
+{
+    struct asked *a = arena_alloc(&x->arena, sizeof(*a));
+
+    if (!a) {
+        reply_problem(x, 503, "Not possible now", "no memory");
+        return;
+    }
+    if (asked_take(x, a) != 0)
+        return;
+    x->step = a;
+    if (a->undo)
+        api_step_keep(x, a->argv, kept);
+    else
+        exec_go(x, a);
 }
 
 /* --- those there are -------------------------------------------------------------- */
@@ -363,7 +391,7 @@ void api_started_attach(struct exchange *x)
         !(b = stream_ask(x, M_SB_ATTACH)))
         return;
     api_command_ask(b, x->arg, &is);
-    if (stream_answer(x) == 0)
+    if (stream_answer(x, 0) == 0)
         note_command(x, "sandbox-attach", &is, 0);
 }
 
@@ -514,68 +542,4 @@ void api_started_resize(struct exchange *x)
         reply_problem(x, 503, "Not possible now", "the warden does not run at the moment, or does not take more");
     else
         reply_empty(x, 204);
-}
-
-/* --- what it says, as events ------------------------------------------------------- */
-
-static void put_exit(struct dynbuf *event, struct msg_in *m)
-{
-    static const char *const numbers[] = {"said", "cut", "user_us", "system_us", "memory_kib"};
-    unsigned how = msg_get_u8(m);
-    struct jsonw w;
-
-    (void)dynbuf_add(event, SPAN("event: exit\ndata: "));
-    jsonw_begin(&w, event);
-    jsonw_object(&w);
-    jsonw_kv(&w, "how", span_str(api_end_word(how)));
-    jsonw_kv_u64(&w, how == SB_SIGNALLED ? "signal" : "status", msg_get_u8(m));
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        jsonw_kv_u64(&w, numbers[i], msg_get_u64(m));
-    jsonw_kv(&w, "why", msg_get_span(m, WHY_MAX));
-    jsonw_end_object(&w);
-    (void)dynbuf_add(event, SPAN("\n\n"));
-}
-
-int api_started_heard(struct frame *f, unsigned *which, struct span *bytes, struct dynbuf *event)
-{
-    struct msg_in m = msg_in(f->payload);
-
-    if (f->type == M_SB_EXIT) {
-        *which = 0;
-        put_exit(event, &m);
-        return msg_end(&m) == 0 && dynbuf_ok(event) ? 0 : -1;
-    }
-    *which = msg_get_u8(&m);
-    *bytes = m.rest;
-    return m.bad || *which < 1 || *which > 2 || m.rest.n == 0 ? -1 : 0;
-}
-
-void api_started_output(struct dynbuf *event, unsigned which, struct span bytes)
-{
-    (void)dynbuf_addf(event, "event: %s\ndata: ", which == 1 ? "stdout" : "stderr");
-    uint8_t *room = dynbuf_room(event, 4 * (bytes.n / 3 + 1) + 1);
-    if (room)
-        dynbuf_grew(event, base64_encode(bytes, (char *)room));
-    (void)dynbuf_add(event, SPAN("\n\n"));
-}
-
-void api_started_lost(struct dynbuf *event)
-{
-    (void)dynbuf_add(event, SPAN("event: exit\ndata: {\"how\":\"lost\",\"why\":\"the warden ended\"}\n\n"));
-}
-
-void api_started_taken(struct desk *d, uint64_t follow, uint32_t bytes)
-{
-    struct dynbuf *b = d->warden ? chan_begin(d->warden, M_SB_TAKEN, follow) : NULL;
-
-    if (!b)
-        return;
-    msg_put_u32(b, bytes);
-    (void)chan_commit(d->warden);
-}
-
-void api_started_unfollow(struct desk *d, uint64_t follow)
-{
-    if (d->warden && chan_begin(d->warden, M_SB_KILL, follow))
-        (void)chan_commit(d->warden);
 }

@@ -96,6 +96,21 @@ void api_checkpoint_forget(struct desk *d, struct span tenant, struct span id);
 void api_checkpoints_sweep(struct desk *d);
 /* Whose sandboxes and checkpoints a caller has to do with, unless it names one that is there. */
 struct span api_tenant(const struct exchange *x);
+/* What may be reached with the files of a sandbox. -1: the store cannot be read. */
+struct sandbox_row;
+int api_checkpoint_reach(struct exchange *x, const struct sandbox_row *row, struct span *reach) MUSTCHECK;
+/* The answer, if it is not STORE_DONE; before: words before why. */
+void api_checkpoint_not_done(struct exchange *x, enum store_end how, const char *before, struct span why);
+
+/* A command that can be undone, of these words: its sandbox's files are kept, then fn is heard of it (api_undo.c). */
+void api_step_keep(struct exchange *x, const struct json *argv, ask_fn *fn);
+/* The number of the step. -1, answered: they were not kept. */
+int api_step_kept(struct exchange *x, struct frame *f, uint64_t *step) MUSTCHECK;
+/* Which can be undone; and the checkpoint of before one of these (0: the last). -1, answered: there is none. */
+void api_steps_ask(struct exchange *x, ask_fn *fn);
+int api_step_checkpoint(struct exchange *x, struct frame *f, uint64_t step, struct span *id) MUSTCHECK;
+/* The number of one, if it is given, else 0. -1, answered. */
+int api_step_take(struct exchange *x, const struct member *given, uint64_t *step) MUSTCHECK;
 /* Of the few places that there are for what is done with checkpoints, one for x. -1, answered. */
 int api_checkpoint_place(struct exchange *x) MUSTCHECK;
 bool api_checkpoint_has_place(const struct exchange *x);

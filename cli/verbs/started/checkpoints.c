@@ -92,6 +92,8 @@ static int fork_request(const struct cli_call *c, struct dynbuf *body)
     int rc = started_put_mounts(&w, c);
     if (rc == CLI_OK)
         rc = started_put_seconds(&w, c, "timeout");
+    if (rc == CLI_OK)
+        rc = started_put_step(&w, cli_value(c, "from"));
     jsonw_end_object(&w);
     return rc;
 }

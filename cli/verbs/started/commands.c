@@ -13,7 +13,7 @@ enum { ENV_MAX = CLI_GIVEN_MAX, SHELL_S = 86400 };
 struct asked {
     const char *const *argv;
     size_t nargs;
-    bool input, terminal, detached;
+    bool input, terminal, detached, undo;
     uint64_t timeout_s; /* unless it is given; 0: as long as the gateway likes */
 };
 
@@ -77,6 +77,8 @@ static int request(const struct cli_call *c, const struct asked *a, struct dynbu
     if (rc == CLI_OK)
         rc = put_env(&w, c, a->terminal);
     put_input(&w, a);
+    if (a->undo)
+        jsonw_kv_bool(&w, "undo", true);
     if (rc == CLI_OK && dir) {
         jsonw_key(&w, "dir");
         rc = put_word(&w, dir);
@@ -115,6 +117,8 @@ static int detach(struct gateway_call *g, const char *path, struct span body)
         verb_print_answer(g);
     else if (rc == CLI_OK)
         printf("%.*s\n", SPAN_FMT(member_text(g->tree, "command")));
+    if (rc == CLI_OK && !g->json && member_u64(g->tree, "step"))
+        fprintf(stderr, "countersign: step %llu\n", (unsigned long long)member_u64(g->tree, "step"));
     return rc == CLI_OK ? rc : EXIT_LOST;
 }
 
@@ -147,7 +151,8 @@ int sandbox_exec(const struct cli_call *c)
                                   .nargs = c->nwords - 1,
                                   .input = cli_flag(c, "stdin"),
                                   .terminal = cli_flag(c, "tty"),
-                                  .detached = cli_flag(c, "detach")});
+                                  .detached = cli_flag(c, "detach"),
+                                  .undo = cli_flag(c, "undo")});
 }
 
 int sandbox_shell(const struct cli_call *c)

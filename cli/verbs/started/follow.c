@@ -84,14 +84,30 @@ static void say_json(const struct api_event *ev, bool object)
     dynbuf_free(&line);
 }
 
+/* Its command can be undone, by this number. */
+static void say_step(const struct follow *f, const struct api_event *ev)
+{
+    struct arena a;
+
+    arena_init(&a, API_EVENT_MAX);
+    unsigned long long step = member_u64(json_parse(ev->data, &a), "step");
+    if (step && f->json)
+        say_json(ev, true);
+    else if (step)
+        fprintf(stderr, "countersign: step %llu\n", step);
+    arena_free(&a);
+}
+
 static int on_event(void *ctx, const struct api_event *ev)
 {
     struct follow *f = ctx;
     bool out = span_eq(ev->name, SPAN("stdout")), err = span_eq(ev->name, SPAN("stderr"));
     bool end = span_eq(ev->name, SPAN("exit")), cut = span_eq(ev->name, SPAN("cut"));
 
-    if (span_eq(ev->name, SPAN("hello")))
+    if (span_eq(ev->name, SPAN("hello"))) {
         verb_say_restored();
+        say_step(f, ev);
+    }
     if (f->json && (out || err || end || cut))
         say_json(ev, end || cut);
     else if (out || err)

@@ -14,6 +14,8 @@ int started_start(const struct cli_call *c, const char *name, const char *from);
  * of bytes, at least so many MiB. CLI_OK, or CLI_USAGE, said. */
 int started_put_seconds(struct jsonw *w, const struct cli_call *c, const char *option) MUSTCHECK;
 int started_put_bytes(struct jsonw *w, const struct cli_call *c, const char *option, unsigned least_mib) MUSTCHECK;
+/* The number of a step (NULL: none), as the member `step`. The same. */
+int started_put_step(struct jsonw *w, const char *text) MUSTCHECK;
 /* Those of --mount. The same. */
 int started_put_mounts(struct jsonw *w, const struct cli_call *c) MUSTCHECK;
 

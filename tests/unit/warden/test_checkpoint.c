@@ -180,6 +180,116 @@ static void only_what_stands_still_is_kept(void **state)
     close(fd);
 }
 
+/* --- steps ------------------------------------------------------------------------------ */
+
+static void ask_layer(uint64_t desk)
+{
+    struct dynbuf b = fresh();
+    msg_put_span(&b, SPAN("box"));
+    msg_put_span(&b, SPAN("default"));
+    msg_put_span(&b, SPAN("root"));
+    msg_put_span(&b, SPAN("+n api.test\n"));
+    msg_put_span(&b, SPAN("make\0"));
+    say(DESK, M_SB_LAYER, desk, &b);
+}
+
+static void ask_undo(uint64_t desk, uint32_t step)
+{
+    struct dynbuf b = fresh();
+    msg_put_span(&b, SPAN("box"));
+    msg_put_u32(&b, step);
+    say(DESK, M_SB_UNDO, desk, &b);
+}
+
+/* Its head says so many bytes. */
+static void kept_as(uint64_t task, const char *which, uint64_t bytes)
+{
+    struct dynbuf b = fresh(), head = fresh();
+    const struct form_head h = {.id = span_str(which),
+                                .tenant = SPAN("default"),
+                                .owner = SPAN("root"),
+                                .name = FORM_OF_UNDO,
+                                .sandbox = SPAN("box"),
+                                .generation = 7,
+                                .bytes = bytes,
+                                .added = bytes};
+    form_put_head(&head, &h);
+    msg_put_u8(&b, STORE_DONE);
+    msg_put_span(&b, SPAN_NONE);
+    msg_put_span(&b, dynbuf_span(&head));
+    assert_int_equal(chan_write_one(keeper, M_CHECKPOINT_DONE, task, dynbuf_span(&b)), 0);
+    dynbuf_free(&b);
+    dynbuf_free(&head);
+    close(keeper);
+}
+
+static void step_is(uint64_t desk, uint32_t step)
+{
+    assert_int_equal(heard(DESK, M_SB_CHECKPOINT), desk);
+    struct msg_in m = msg_in(got.payload);
+    assert_int_equal(msg_get_u8(&m), STORE_DONE);
+    assert_int_equal(msg_get_span(&m, 400).n, 0);
+    struct msg_in rest = msg_in(msg_get_span(&m, 4096));
+    assert_int_equal(msg_end(&m), 0);
+    assert_int_equal(msg_get_u32(&rest), step);
+}
+
+/* While files are kept or put back nothing begins; what cannot be undone any more is removed. */
+static void steps_are_kept_and_undone(void **state)
+{
+    static const char *const ids[] = {"ck-10000000000000000000000000", "ck-20000000000000000000000000"};
+    int fd;
+    uint64_t id = runs("box", 60000, &fd), task;
+    for (unsigned i = 0; i < 2; i++) {
+        ask_layer(1 + i);
+        task = asked(STORE_READS, id, ORDER_SAVE);
+        ask_layer(8);
+        desk_hears(8, STORE_REFUSED, "ask again");
+        ask_exec(9, "box", 1000, 1000, TALK_NO_INPUT, false);
+        assert_int_equal(heard(DESK, M_SB_EXIT), 9);
+        kept_as(task, ids[i], 1000);
+        assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
+        step_is(1 + i, 1 + i);
+    }
+    ask_undo(3, 7);
+    desk_hears(3, STORE_MISSING, "no such step");
+    ask_undo(4, 1);
+    uint64_t load = heard(PARENT, M_CHECKPOINT);
+    struct msg_in m = msg_in(got.payload);
+    assert_int_equal(msg_get_u8(&m), STORE_WRITES);
+    close(frame_take_fd(&got, 1));
+    keeper = frame_take_fd(&got, 0);
+    keeper_says(load, STORE_DONE, "");
+    assert_int_equal(heard(LEDGER, M_RUN_LIFE), id);
+    for (unsigned i = 0; i < 2; i++) { /* the one, then the other */
+        task = asked(STORE_ALONE, 0, ORDER_FORGET);
+        if (i == 0)
+            assert_int_equal(heard(DESK, M_SB_CHECKPOINT), 4);
+        keeper_says(task, STORE_DONE, "");
+    }
+    ask_undo(5, 0);
+    desk_hears(5, STORE_MISSING, "no such step");
+    destroy("box");
+    (void)asked(STORE_ALONE, 0, ORDER_SWEEP);
+    close(keeper);
+    close(fd);
+}
+
+static void a_step_that_is_being_kept_goes_with_its_sandbox(void **state)
+{
+    int fd;
+    uint64_t id = runs("box", 60000, &fd);
+    ask_layer(1);
+    uint64_t task = asked(STORE_READS, id, ORDER_SAVE);
+    destroy("box");
+    assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
+    desk_hears(1, STORE_FAILED, "destroyed");
+    close(keeper);
+    (void)asked(STORE_ALONE, 0, ORDER_SWEEP);
+    close(keeper);
+    close(fd);
+}
+
 /* As M_SB_START of the world is: asked for here with a checkpoint before it. */
 static uint64_t start_from(uint64_t desk, int *fd)
 {
@@ -285,9 +395,14 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin_known, finish)
     const struct CMUnitTest tests[] = {
-        TEST(only_what_stands_still_is_kept),         TEST(one_that_is_filled_is_nobodys_before),
-        TEST(one_that_is_due_is_so_after_a_snapshot), TEST(one_that_is_filled_is_nobodys_before),
-        TEST(one_that_cannot_be_filled_ends),         TEST(its_end_is_the_end_of_its_filling),
+        TEST(only_what_stands_still_is_kept),
+        TEST(one_that_is_filled_is_nobodys_before),
+        TEST(one_that_is_due_is_so_after_a_snapshot),
+        TEST(one_that_is_filled_is_nobodys_before),
+        TEST(steps_are_kept_and_undone),
+        TEST(a_step_that_is_being_kept_goes_with_its_sandbox),
+        TEST(one_that_cannot_be_filled_ends),
+        TEST(its_end_is_the_end_of_its_filling),
         cmocka_unit_test(a_head_of_before_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
