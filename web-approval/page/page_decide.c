@@ -69,12 +69,22 @@ static void approve_fields(struct exchange *x, const struct view *v)
         t->reason_required ? " required" : "", deciding_is_grave(t) ? " grave" : "");
 }
 
-/* What happens on a yes, at this moment. */
-static void yes_means(struct exchange *x, const struct ticket *t)
+/* What happens on a yes, at this moment. What was flagged is said here too: on a phone this is all that is seen. */
+static void yes_means(struct exchange *x, const struct view *v)
 {
+    const struct ticket *t = &v->t;
     struct freeze f;
 
-    PUT(x, "<h3>Approve</h3>\n<p>It leaves once, exactly as ");
+    PUT(x, "<h3>Approve</h3>\n");
+    if (v->r.nflags) {
+        PUT(x, "<p class=\"note\"><a href=\"/tickets/");
+        show_text(&x->out, t->id);
+        PUT(x, "#look\">Look twice</a>: ");
+        show_count(&x->out, v->r.nflags + v->r.more, "thing");
+        show_own(&x->out, v->r.nflags + v->r.more == 1 ? " in it is unusual." : " in it are unusual.");
+        PUT(x, "</p>\n");
+    }
+    PUT(x, "<p>It leaves once, exactly as ");
     show_own(&x->out, page_is_cut(t) ? "it is" : "shown");
     if (t->credential.n) {
         PUT(x, ", with the credential <b>");
@@ -121,7 +131,7 @@ static void approve(struct exchange *x, const struct view *v)
     PUT(x, "<div class=\"choice\">\n");
     if (nothing_to_approve(x, v))
         return;
-    yes_means(x, t);
+    yes_means(x, v);
     if (page_is_cut(t)) {
         PUT(x, "<p class=\"note\">The body is longer than this page shows.</p>\n<p><a class=\"button go yes\" "
                "href=\"/tickets/");
@@ -225,7 +235,7 @@ static void approve_whole(struct exchange *x, const struct view *v)
     PUT(x, "<div class=\"choice\">\n");
     if (nothing_to_approve(x, v))
         return;
-    yes_means(x, t);
+    yes_means(x, v);
     form_begin(x, t, "approve", "approve-whole");
     PUT(x, "<input type=\"hidden\" name=\"whole\" value=\"1\">\n<label class=\"check\"><input type=\"checkbox\" "
            "name=\"read\" value=\"1\" required> I have read all ");

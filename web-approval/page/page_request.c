@@ -140,7 +140,9 @@ void page_body_text(struct exchange *x, struct span bytes)
 static void warn_of(struct exchange *x, struct span bytes)
 {
     struct visible_count n = visible_count(bytes);
+    size_t crlf = show_crlf(bytes); /* as forms with files have them: no mark, and nothing to look at */
 
+    n.escaped -= crlf < n.escaped ? crlf : n.escaped;
     if (!visible_is_text(bytes) || (n.escaped == 0 && n.other == 0))
         return;
     PUT(x, "<p class=\"note\">");

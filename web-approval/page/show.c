@@ -101,17 +101,42 @@ static size_t run_of(struct span s, uint8_t c)
     return n;
 }
 
+size_t show_crlf(struct span s)
+{
+    size_t ends = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '\n' && (i == 0 || s.p[i - 1] != '\r'))
+            return 0;
+        ends += s.p[i] == '\n';
+    }
+    return ends;
+}
+
+/* Line ends at the beginning, one behind the other; *bytes: those of each. */
+static size_t line_ends(struct span s, bool crlf, size_t *bytes)
+{
+    size_t n = 0;
+    *bytes = crlf ? 2 : 1;
+    if (!crlf)
+        return run_of(s, '\n');
+    while (span_starts(span_from(s, 2 * n), SPAN("\r\n")))
+        n++;
+    return n;
+}
+
 void show_body(struct dynbuf *out, struct span s)
 {
+    bool crlf = show_crlf(s) > 0;
     for (size_t i = 0; i < s.n;) {
         struct span rest = span_from(s, i);
-        size_t lines = run_of(rest, '\n'), spaces = run_of(rest, ' ');
+        size_t each, lines = line_ends(rest, crlf, &each), spaces = run_of(rest, ' ');
         if (lines > RUN_LINES) {
             (void)dynbuf_addf(out, "\n<span class=\"esc\">%zu empty lines</span>\n", lines - 1);
-            i += lines;
+            i += each * lines;
         } else if (lines > 0) {
-            (void)dynbuf_add(out, span_first(rest, lines));
-            i += lines;
+            for (size_t k = 0; k < lines; k++)
+                (void)dynbuf_add_byte(out, '\n');
+            i += each * lines;
         } else if (spaces > RUN_SPACES) {
             (void)dynbuf_addf(out, "<span class=\"esc\">%zu spaces</span>", spaces);
             i += spaces;

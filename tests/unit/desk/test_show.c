@@ -132,6 +132,13 @@ static void padding(void **state)
     is("abc<span class=\"esc\">&hellip; 2 more bytes</span>");
     show_body(&out, SPAN("a\r\nb\n\nc"));
     is("a<span class=\"esc\">\\r</span>\nb\n\nc");
+    assert_int_equal(show_crlf(SPAN("a\r\nb\n\nc")), 0);
+    /* Where each line ends so, it is how that kind of text is written; it hides no more lines than the others. */
+    show_body(&out, SPAN("a\r\nb\r\n\r\nc\rd"));
+    is("a\nb\n\nc<span class=\"esc\">\\r</span>d");
+    assert_int_equal(show_crlf(SPAN("a\r\nb\r\n\r\nc\rd")), 3);
+    show_body(&out, SPAN("a\r\n\r\n\r\n\r\n\r\n\r\n\r\nb"));
+    is("a\n<span class=\"esc\">6 empty lines</span>\nb");
     print_message("ok E17 unit\n");
 }
 
