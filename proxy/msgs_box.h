@@ -76,7 +76,7 @@ enum msg_type_box {
     M_BLOB_IS = 264,  /* Lg>D bool they are kept, span bytes */
     /* checkpoints of a sandbox's files */
     M_SB_SNAPSHOT = 212,    /* D>W span sandbox, which is paused, span tenant and span owner (whose it will be), span name (empty: none), span: what it may reach (proxy/reach/) */
-    M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list, look, remove, sweep, idle or forget, span tenant, span which */
+    M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list, look (also one of a step), remove, sweep, idle or forget, span tenant, span which */
     M_SB_CHECKPOINT = 213,  /* W>D to both: as M_CHECKPOINT_DONE */
     M_SB_START_FROM = 220,  /* D>W span tenant, span which, then as M_SB_START: with the files of that checkpoint */
     /* steps that can be undone */

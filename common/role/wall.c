@@ -199,6 +199,7 @@ struct call {
         .nr = SCMP_SYS(name), .error = e                                                                             \
     }
 
+enum { FCHMODAT2 = 452 /* libseccomp may be older than the call */ };
 enum { WRITING = O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) };
 
 /* clang-format off */
@@ -281,6 +282,8 @@ static const struct call calls[] = {
     ALLOW_FCNTL(FILES, F_OFD_SETLK), ALLOW_FCNTL(FILES, F_OFD_GETLK),
 
     ALLOW(LINKS, openat2), ALLOW(LINKS, symlinkat), ALLOW(LINKS, chmod), ALLOW(LINKS, fchmodat),
+    /* as newer libraries do that where no link is to be followed; they go on without it */
+    {.group = WALL_LINKS, .nr = FCHMODAT2, .error = ENOSYS},
 
     ALLOW_SOCKET(UNIX_LISTEN, AF_UNIX, SOCK_STREAM, 0),
     ALLOW(UNIX_LISTEN, bind), ALLOW(UNIX_LISTEN, listen), ALLOW(UNIX_LISTEN, accept4), ALLOW(UNIX_LISTEN, accept),

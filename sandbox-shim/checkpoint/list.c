@@ -150,7 +150,8 @@ int store_look(const struct store *s, const struct order *o, struct dynbuf *out,
     int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
     if (rc == 0)
         rc = shelf_head(&shelf, id, &b, &h, e);
-    if (rc == 0 && span_eq(h.name, FORM_OF_IDLE))
+    if (rc == 0 && (span_eq(h.name, FORM_OF_IDLE) ||
+                    (span_eq(h.name, FORM_OF_UNDO) && o->what != ORDER_LOOK_STEP))) /* nobody's to begin with */
         rc = 1;
     if (rc == 0)
         form_put_head(out, &h);

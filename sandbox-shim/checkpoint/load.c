@@ -14,6 +14,7 @@ static struct loading {
     bool looks; /* pieces are read and held against their names, and nothing is put */
     struct tar_member member;
     uint8_t head[TAR_HEAD_MAX], piece[FORM_PIECE];
+    enum store_end *how;
     struct err *err;
 } loading;
 
@@ -132,6 +133,7 @@ static int give(struct loading *v, const struct form_file *f, const struct form_
     v->looks = false;
     if (rc != 0)
         return -1;
+    *v->how = STORE_FAILED;
     if (stream_ask(v->to.fd, replace ? STREAM_REPLACE : STREAM_UNPACK, 0) != 0)
         return gone(v);
     rc = rows_put(v, f->rows, h->folders);
@@ -150,7 +152,9 @@ int store_load(const struct store *s, const struct order *o, int stream, struct 
     struct form_head h;
     struct dynbuf file;
 
-    *v = (struct loading){.pieces = {.fd = -1}, .to = {.fd = stream}, .err = e};
+    *v = (struct loading){.pieces = {.fd = -1}, .to = {.fd = stream}, .how = s->how, .err = e};
+    if (span_eq(o->name, FORM_OF_UNDO)) /* until what is there is touched */
+        *s->how = STORE_REFUSED;
     dynbuf_init(&file, FORM_ROWS_MAX + 2 * FORM_HEAD_MAX);
     int rc = shelf_find(s->dir, o->tenant, o->which, &v->shelf, id, e);
     if (rc == 0 && shelf_share(&v->shelf) != 0)

@@ -24,7 +24,8 @@ static int run(const struct store *s, const struct order *o, int stream, struct 
     case ORDER_LOAD: return store_load(s, o, stream, out, e);
     case ORDER_IDLE:
     case ORDER_LIST: return store_list(s, o, out, e);
-    case ORDER_LOOK: return store_look(s, o, out, e);
+    case ORDER_LOOK:
+    case ORDER_LOOK_STEP: return store_look(s, o, out, e);
     case ORDER_SWEEP: return store_sweep(s, o, e);
     default: return store_remove(s, o, out, e);
     }

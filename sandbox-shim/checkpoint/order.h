@@ -13,7 +13,8 @@ enum order_what {
     ORDER_SWEEP,
     ORDER_LOOK,
     ORDER_IDLE,
-    ORDER_FORGET, /* as remove, also of one that is a fork's or an idle sandbox's */
+    ORDER_FORGET,    /* as remove, also of one that is a fork's or an idle sandbox's */
+    ORDER_LOOK_STEP, /* as look, also of one that is of a step */
     ORDERS
 };
 
@@ -28,7 +29,7 @@ struct order {
     struct span name;    /* save: what it is to be called; may be empty, FORM_OF_FORK, _IDLE or _UNDO; sweep:
                             FORM_OF_UNDO, those of steps: of one sandbox these alone */
     struct span which;   /* load, remove, look: its id or name; list, idle: the id behind which it goes on; sweep: a
-                            sandbox */
+                            sandbox; save: one that goes before, so that there is room; may be empty */
     struct span sandbox; /* save: whose files */
     struct span reach;   /* save: what it may reach */
     uint64_t generation, disk; /* save: of that sandbox; disk: bytes; sweep of steps: up to this generation */

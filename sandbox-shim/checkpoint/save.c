@@ -8,12 +8,17 @@
 #include <unistd.h>
 
 #include "common/file.h"
+#include "common/log.h"
 #include "sandbox-shim/checkpoint/pack.h"
 #include "sandbox-shim/checkpoint/store.h"
 #include "sandbox-shim/checkpoint/stream.h"
 
 /* What a tar stream is larger than its files: two headers for each, and names. */
 #define HEADERS_MAX (UINT64_C(4) << 30)
+/* Steps are in no list of checkpoints, and nobody removes one by hand. */
+#define ROOM                                                                                                         \
+    "`countersign checkpoint rm` makes room, and so does `countersign sandbox undo` or `sandbox destroy` of a "      \
+    "sandbox that has steps"
 
 static struct saving {
     const struct store *store;
@@ -37,16 +42,15 @@ static int too_much(const struct saving *v)
     *v->store->how = STORE_FULL;
     return err_set(v->err,
                    "with this one the checkpoints of %.*s would need more than %llu bytes, which is what is kept for "
-                   "one owner: `countersign checkpoint rm` makes room",
+                   "one owner: " ROOM,
                    SPAN_FMT(v->order->owner), (unsigned long long)v->store->most);
 }
 
 static int too_many(const struct saving *v)
 {
     *v->store->how = STORE_FULL;
-    return err_set(v->err,
-                   "%.*s has %d checkpoints, as many as one owner may: `countersign checkpoint rm` makes room",
-                   SPAN_FMT(v->order->owner), SHELF_KEPT_MAX);
+    return err_set(v->err, "%.*s has %d checkpoints, as many as one owner may: " ROOM, SPAN_FMT(v->order->owner),
+                   SHELF_KEPT_MAX);
 }
 
 static int full(const struct saving *v)
@@ -287,6 +291,21 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
     return pieces_load(&v->shelf, &v->pieces, v->err);
 }
 
+/* What is to go for it (order.h). If it does not, nobody hears of it: then there is no room either. */
+static void make_room(const struct store *s, const struct order *o)
+{
+    const struct order old = {.what = ORDER_FORGET, .tenant = o->tenant, .which = o->which};
+    struct dynbuf gone;
+    struct err e;
+
+    if (o->which.n == 0)
+        return;
+    dynbuf_init(&gone, 2 * FORM_ID);
+    if (store_remove(s, &old, &gone, &e) != 0)
+        log_warn("checkpoints: %s", e.text);
+    dynbuf_free(&gone);
+}
+
 int store_save(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e)
 {
     struct saving *v = &saving;
@@ -296,6 +315,7 @@ int store_save(const struct store *s, const struct order *o, int stream, struct 
     *v = (struct saving){
         .store = s, .order = o, .shelf = {.dir = -1, .lock = -1}, .pieces = {.fd = -1}, .pack = {.fd = -1}, .err = e};
     dynbuf_init(&v->rows, FORM_ROWS_MAX);
+    make_room(s, o);
     if (all < 0)
         (void)err_errno(e, "the folder of checkpoints cannot be locked");
     else if (begin(v, id) == 0 && workspace_take(v, stream) == 0) {
@@ -304,6 +324,8 @@ int store_save(const struct store *s, const struct order *o, int stream, struct 
     }
     if (rc == 0)
         form_put_head(out, &v->head);
+    if (rc == 0 && span_eq(o->name, FORM_OF_UNDO))
+        msg_put_u64(out, v->rows.n);
     if (all >= 0)
         close(all);
     pack_drop(&v->pack);

@@ -12,7 +12,8 @@ struct store {
     enum store_end *how; /* set where there is more to say of a failure than words */
 };
 
-/* All: 0, and what there is to tell in out; -1 in words. stream: where a workspace's user is (stream.h). */
+/* All: 0, and what there is to tell in out; -1 in words. stream: where a workspace's user is (stream.h). Of a step
+ * that is the head, and u64 bytes of the list of its files. */
 int store_save(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e) MUSTCHECK;
 int store_load(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e) MUSTCHECK;
 /* The head of one. */

@@ -10,6 +10,8 @@
 
 #include "sandbox-shim/inside/shim_beneath.h"
 
+enum { TRIES = 64 }; /* to make what somebody else makes something else of meanwhile */
+
 /* --- out ----------------------------------------------------------------------------- */
 
 static int put(struct pack *k, const uint8_t *p, size_t n)
@@ -283,6 +285,9 @@ static int folder_end(const struct unpack *u, const char *name)
 {
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = u->tar.member.mtime}};
     int fd = openat(u->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0 && errno == EACCES && fchmodat(u->dir, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+        fd = openat(u->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = fd >= 0 ? fchmod(fd, (mode_t)u->tar.member.mode & 0777) : -1;
 
     if (fd >= 0) {
@@ -318,6 +323,27 @@ static int file_end(struct unpack *u)
     return rc;
 }
 
+/* Something is in the way, and may be so once more: who makes it may be as quick. */
+static bool may_again(const struct unpack *u, unsigned tries)
+{
+    return (errno == EEXIST && tries < (u->exact ? TRIES : 1)) || (errno == EACCES && u->exact && tries < TRIES);
+}
+
+/* What has the name goes; where the stream is exact, also a folder with all that is in it, and a folder that nothing
+ * may be put into may be: its own mode comes last. */
+static bool gives_way(const struct unpack *u, const char *name)
+{
+    struct place p = {.dir = u->dir};
+
+    if (!u->exact)
+        return unlinkat(u->dir, name, 0) == 0;
+    if (errno == EACCES)
+        return fchmodat(u->dir, ".", 0700, 0) == 0;
+    (void)snprintf(p.name, sizeof(p.name), "%s", name);
+    (void)!place_remove(&p, true); /* if it stays, it is met again */
+    return true;
+}
+
 static int member_take(struct unpack *u)
 {
     const struct tar_member *m = &u->tar.member;
@@ -334,10 +360,14 @@ static int member_take(struct unpack *u)
         return 0;
     if (above_open(u, &name) != 0)
         return -1;
-    if (m->type == TAR_FOLDER)
-        return make_folder(u, name);
+    if (m->type == TAR_FOLDER) {
+        int made = make_folder(u, name);
+        for (unsigned i = 0; made != 0 && u->exact && may_again(u, i) && gives_way(u, name); i++)
+            made = make_folder(u, name);
+        return made;
+    }
     int rc = make(u, name);
-    if (rc != 0 && errno == EEXIST && unlinkat(u->dir, name, 0) == 0)
+    for (unsigned i = 0; rc != 0 && may_again(u, i) && gives_way(u, name); i++)
         rc = make(u, name);
     return rc;
 }

@@ -22,7 +22,7 @@ struct pack {
 /* The folder that dir is, with all in it; dir stays the caller's. */
 int pack_folder(struct pack *k, int dir);
 
-/* Into the folder that root is. What is there is replaced, but no folder by anything else. */
+/* Into the folder that root is. What is there is replaced, but, unless exact, no folder by anything else. */
 struct unpack {
     int root;
     bool outside; /* the stream is not trusted here: no symbolic link is followed or made that leads out of root */

@@ -76,6 +76,8 @@ static void undo_end(struct task *t, struct box *b, enum store_end how, struct s
     struct dynbuf m;
     uint32_t step;
 
+    if (t->what == ORDER_SAVE && how == STORE_FULL && b != NULL && undo_makes_room(b, t->asker))
+        return;
     dynbuf_init(&m, REST_MAX);
     if (t->what == ORDER_SAVE && how == STORE_DONE && (b == NULL || undo_kept(b, rest, &step) != 0)) {
         how = STORE_FAILED;
@@ -153,7 +155,7 @@ void checkpoint_on_none(struct warden *w, struct frame *f)
 
     for (struct task *t = w->tasks; t != NULL; t = t->next)
         if (t->id == f->id) {
-            task_end(t, STORE_FAILED, why, SPAN_NONE);
+            task_end(t, t->undo && t->what == ORDER_LOAD ? STORE_REFUSED : STORE_FAILED, why, SPAN_NONE);
             return;
         }
 }
@@ -312,7 +314,7 @@ int checkpoint_on_list(struct warden *w, struct frame *f)
     o.which = msg_get_span(&m, FORM_NAME_MAX);
     if (msg_end(&m) != 0 || f->id == 0 || o.tenant.n == 0 ||
         (o.what != ORDER_LIST && o.what != ORDER_LOOK && o.what != ORDER_REMOVE && o.what != ORDER_SWEEP &&
-         o.what != ORDER_IDLE && o.what != ORDER_FORGET))
+         o.what != ORDER_IDLE && o.what != ORDER_FORGET && o.what != ORDER_LOOK_STEP))
         return -1;
     if (o.what == ORDER_SWEEP && o.which.n == 0 && !undo_any(w))
         o.name = FORM_OF_UNDO; /* those of steps are of wardens before this one, too */

@@ -102,6 +102,8 @@ void api_command_ask(struct dynbuf *b, struct span sandbox, const struct api_com
 void api_command_none(struct exchange *x, unsigned found);
 /* What an operator did with a started sandbox, for the audit; command: its words, or NULL. */
 void api_started_note(struct exchange *x, const char *kind, struct span sandbox, const struct json *command);
+/* That a command began in one; step: which one it is, or 0. */
+void api_exec_note(struct exchange *x, const struct json *command, uint64_t step);
 /* What the warden says of a command in a started sandbox, by the number it was told: bytes (borrowed) of its output
  * `which`, 1 or 2; or, 0, its last event. -1: it cannot be read. */
 int api_started_heard(struct frame *f, unsigned *which, struct span *bytes, struct dynbuf *event) MUSTCHECK;

@@ -202,6 +202,7 @@ static void over(struct exchange *x)
 
     if (v->of_step && v->how == STORE_DONE) {
         api_checkpoint_note(x, "sandbox-fork", x->arg, v->start.from);
+        v->start.of_step = true;
         x->step = &v->start;
         api_checkpoint_look(x);
         return;
@@ -404,7 +405,7 @@ void api_checkpoint_look(struct exchange *x)
     if (!b)
         return;
     ask_longer(x, CHECKPOINT_MS);
-    msg_put_u8(b, ORDER_LOOK);
+    msg_put_u8(b, s->of_step ? ORDER_LOOK_STEP : ORDER_LOOK);
     msg_put_span(b, s->tenant);
     msg_put_span(b, s->from);
     ask_send(x);

@@ -202,7 +202,7 @@ static void detached(struct exchange *x, struct frame *f)
                       SPAN_FMT(m.bad ? SPAN("the warden did not answer: the command may run") : why));
         return;
     }
-    api_started_note(x, "sandbox-exec", x->arg, a->argv);
+    api_exec_note(x, a->argv, a->step);
     reply_json(x, 201, &w);
     jsonw_object(&w);
     api_command_put(&w, &is);
@@ -237,7 +237,7 @@ static void exec_go(struct exchange *x, struct asked *a)
     x->input = a->input != TALK_NO_INPUT;
     x->terminal = a->input == TALK_TERMINAL;
     if (stream_answer(x, a->step) == 0)
-        api_started_note(x, "sandbox-exec", x->arg, a->argv);
+        api_exec_note(x, a->argv, a->step);
 }
 
 static void kept(struct exchange *x, struct frame *f)

@@ -95,19 +95,29 @@ static void leases_ended(struct exchange *x, struct frame *f)
                       why.n ? ": " : "", SPAN_FMT(why));
 }
 
-static void paused(struct exchange *x, struct frame *f)
+void api_pause_ends_leases(struct exchange *x)
 {
-    struct pausing *p = x->step;
+    const struct pausing *p = x->step;
     struct dynbuf *b;
 
-    if (warden_said(x, f, p) != SB_PAUSE_DONE)
-        return;
-    idle_look(x->desk);
     if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PAUSED, M_SANDBOX_DONE, leases_ended)))
         return;
     msg_put_span(b, x->arg);
     msg_put_u64(b, p->generation);
     ask_send(x);
+}
+
+static void paused(struct exchange *x, struct frame *f)
+{
+    struct pausing *p = x->step;
+
+    if (warden_said(x, f, p) != SB_PAUSE_DONE)
+        return;
+    idle_look(x->desk);
+    if (p->still)
+        p->still(x);
+    else
+        api_pause_ends_leases(x);
 }
 
 /* Its name may be one, and there is memory to wait. False: answered. */

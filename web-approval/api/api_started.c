@@ -23,7 +23,7 @@ enum {
     LIFE_S = 3600,
 };
 
-void api_started_note(struct exchange *x, const char *kind, struct span sandbox, const struct json *command)
+static void note(struct exchange *x, const char *kind, struct span sandbox, const struct json *command, uint64_t step)
 {
     struct dynbuf b;
     struct jsonw w;
@@ -47,12 +47,24 @@ void api_started_note(struct exchange *x, const char *kind, struct span sandbox,
         jsonw_end_array(&w);
     if (cut > 0)
         jsonw_kv_u64(&w, "cut", cut);
+    if (step > 0)
+        jsonw_kv_u64(&w, "step", step);
     jsonw_end_object(&w);
     if (dynbuf_ok(&b))
         ask_note(x->desk, kind, dynbuf_span(&b));
     else
         log_error("the audit misses an operator's act (%s): no memory", kind);
     dynbuf_free(&b);
+}
+
+void api_started_note(struct exchange *x, const char *kind, struct span sandbox, const struct json *command)
+{
+    note(x, kind, sandbox, command, 0);
+}
+
+void api_exec_note(struct exchange *x, const struct json *command, uint64_t step)
+{
+    note(x, "sandbox-exec", x->arg, command, step);
 }
 
 /* --- a start -------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  * is there again then. While files are kept or put back no command begins. */
 #include <stdio.h>
 
+#include "common/log.h"
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
 #include "sandbox-shim/warden/wire_box.h"
@@ -265,6 +266,8 @@ static void note(struct exchange *x, uint64_t step)
     jsonw_end_object(&w);
     if (dynbuf_ok(&b))
         ask_note(x->desk, "sandbox-undo", dynbuf_span(&b));
+    else
+        log_error("the audit misses an operator's act (sandbox-undo): no memory");
     dynbuf_free(&b);
 }
 
@@ -301,6 +304,36 @@ static void paused(struct exchange *x)
     api_resume_go(x);
 }
 
+static void at_work(struct exchange *x)
+{
+    reply_problem(x, 409, "It is at work",
+                  "a command runs in the sandbox, or its files are copied: wait for the end of that, or end it "
+                  "(`countersign sandbox ps %.*s`, `kill`)",
+                  SPAN_FMT(x->arg));
+}
+
+/* What began meanwhile hinders it, and then no lease is to end for nothing. */
+static void looked_again(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+    const struct undoing *v = x->step;
+    struct step_row r;
+    unsigned runs, n;
+    bool still;
+
+    if (get_head(x, &m, &still, &runs, &n) != 0)
+        return;
+    if (runs > 0)
+        at_work(x);
+    else if (find(x, &m, n, v->step, &r) == 0)
+        api_pause_ends_leases(x);
+}
+
+static void stands_still(struct exchange *x)
+{
+    api_steps_ask(x, looked_again);
+}
+
 static void looked(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
@@ -318,10 +351,7 @@ static void looked(struct exchange *x, struct frame *f)
             "undone",
             SPAN_FMT(x->arg));
     else if (runs > 0)
-        reply_problem(x, 409, "It is at work",
-                      "a command runs in the sandbox, or its files are copied: wait for the end of that, or end it "
-                      "(`countersign sandbox ps %.*s`, `kill`)",
-                      SPAN_FMT(x->arg));
+        at_work(x);
     else if (find(x, &m, n, v->step, &r) == 0) {
         v->step = r.step;
         x->moment = true;
@@ -342,7 +372,7 @@ void api_undo(struct exchange *x)
         reply_problem(x, 503, "Not possible now", "no memory");
         return;
     }
-    *v = (struct undoing){.pause = {.then = paused}, .step = step};
+    *v = (struct undoing){.pause = {.then = paused, .still = stands_still}, .step = step};
     x->step = v;
     x->over = let_go;
     api_steps_ask(x, looked);

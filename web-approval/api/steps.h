@@ -11,13 +11,15 @@ enum { CHECKPOINT_MS = 16 * 60 * 1000 };
 
 /* One that is being paused, or goes on: x->arg. */
 struct pausing {
-    void (*then)(struct exchange *x); /* when it is so, instead of the answer */
+    void (*then)(struct exchange *x);  /* when it is so, instead of the answer */
+    void (*still)(struct exchange *x); /* when it stands still: it answers, or has its leases end */
     uint64_t generation;
     unsigned way;
 };
 /* x->step is one. Where x->moment it is paused for a moment, and goes on whatever becomes of x (api_moment.c).
  * Answered, unless it goes well and there is a `then`. */
 void api_pause_go(struct exchange *x);
+void api_pause_ends_leases(struct exchange *x);
 void api_resume_go(struct exchange *x);
 /* Something that had a sandbox stand still for a moment is over, or may be: let go on what does still. */
 void api_moment_look(struct desk *d);
@@ -39,6 +41,7 @@ struct starting {
     uint64_t cpu_percent, timeout_s, generation;
     bool bound;           /* it ends with this process, should nobody end it before */
     bool strict, borrows; /* borrows: `from` is of no use to anybody once that is over */
+    bool of_step;         /* `from` is of before a step: of no use but to who named the step */
     bool wakes;           /* it is idle, and restored: `from` and `owner` are its own */
     bool another;         /* its image is not there any more, and its name means this one */
     struct span owner;

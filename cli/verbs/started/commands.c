@@ -109,9 +109,10 @@ static const char *asked_wrong(const struct cli_call *c, const struct asked *a)
 }
 
 /* What it is called alone, which the other verbs take. */
-static int detach(struct gateway_call *g, const char *path, struct span body)
+static int detach(struct gateway_call *g, const char *path, struct span body, bool undo)
 {
-    int rc = verb_ask(g, "POST", path, body, 201);
+    int rc =
+        undo ? verb_ask_long(g, "POST", path, body, 201, "its files are kept") : verb_ask(g, "POST", path, body, 201);
 
     if (rc == CLI_OK && g->json)
         verb_print_answer(g);
@@ -139,7 +140,7 @@ static int run(const struct cli_call *c, const struct asked *a)
     f.sock = g.sock;
     (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%.63s/exec", c->word[0]);
     if (rc == CLI_OK)
-        rc = a->detached ? detach(&g, path, dynbuf_span(&body)) : follow_run(&f, path, dynbuf_span(&body));
+        rc = a->detached ? detach(&g, path, dynbuf_span(&body), a->undo) : follow_run(&f, path, dynbuf_span(&body));
     dynbuf_free(&body);
     verb_end(&g);
     return rc;

@@ -13,19 +13,19 @@
 #include "common/msg.h"
 #include "sandbox-shim/warden/checkpoint.h"
 
-enum { STEPS_MAX = 16, WASTE_AGAIN_MS = 2000, WASTE_TRIES = 30 };
+enum { STEPS_MAX = 16, WASTE_AGAIN_MS = 2000, WASTE_TRIES = 30, WASTE_LATER_MS = 60 * 1000 };
 
 /* One that can be undone. */
 struct step {
     uint32_t number;
-    char id[FORM_ID + 1]; /* of the checkpoint of before it */
-    uint64_t at_ms, bytes, added, left_out;
+    char id[FORM_ID + 1];                         /* of the checkpoint of before it */
+    uint64_t at_ms, bytes, added, left_out, list; /* list: bytes, on the disk, of the names of its files */
     size_t nwords;
     char words[RUN_WORDS_MAX]; /* of its command, as of a run */
 };
 
 struct steps {
-    char tenant[FORM_OWNER_MAX + 1];
+    char tenant[FORM_OWNER_MAX + 1], owner[FORM_OWNER_MAX + 1], reach[FORM_REACH_MAX + 1];
     uint32_t last;   /* no number is given twice */
     uint32_t undone; /* the one that is being undone; 0: none */
     size_t n;
@@ -72,6 +72,18 @@ static void again(void *arg)
     waste_go(arg);
 }
 
+/* One that cannot be removed is not to be in the way of the others. */
+static void to_end(void)
+{
+    struct waste *g = wastes.first, **at = &wastes.first;
+
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = g;
+    wastes.first = g->next;
+    g->next = NULL;
+}
+
 void undo_wasted(struct warden *w, bool done)
 {
     struct waste *g = wastes.first;
@@ -79,9 +91,11 @@ void undo_wasted(struct warden *w, bool done)
     wastes.goes = false;
     if (g == NULL)
         return;
-    if (!done && ++g->tries < WASTE_TRIES &&
-        (wastes.timer != NULL || (wastes.timer = timer_new(w->loop, again, w)) != NULL)) {
-        timer_set(wastes.timer, WASTE_AGAIN_MS);
+    if (!done && (wastes.timer != NULL || (wastes.timer = timer_new(w->loop, again, w)) != NULL)) {
+        if (++g->tries == WASTE_TRIES)
+            log_warn("what was kept of steps of %s could not be removed; it is tried again each minute", g->which);
+        timer_set(wastes.timer, g->tries < WASTE_TRIES ? WASTE_AGAIN_MS : WASTE_LATER_MS);
+        to_end();
         return;
     }
     if (!done)
@@ -151,7 +165,8 @@ static void drop_first(struct box *b)
     memmove(&s->step[0], &s->step[1], --s->n * sizeof(s->step[0]));
 }
 
-/* About what they need of the disk: all of the first one, and of each other what was new with it. */
+/* About what they need of the disk: all of the first one, and of each other what was new with it; and their lists,
+ * which share nothing. */
 static bool fit(const struct box *b)
 {
     uint64_t left = b->is.disk;
@@ -159,9 +174,9 @@ static bool fit(const struct box *b)
     for (size_t i = 0; i < b->steps->n; i++) {
         const struct step *s = &b->steps->step[i];
         uint64_t more = i == 0 ? s->bytes : s->added;
-        if (more > left)
+        if (more > left || s->list > left - more)
             return false;
-        left -= more;
+        left -= more + s->list;
     }
     return true;
 }
@@ -172,7 +187,10 @@ int undo_kept(struct box *b, struct span head, uint32_t *step)
     struct msg_in m = msg_in(head);
     struct form_head h;
 
-    if (s == NULL || form_get_head(&m, &h) != 0 || msg_end(&m) != 0)
+    if (s == NULL || form_get_head(&m, &h) != 0)
+        return -1;
+    uint64_t list = msg_get_u64(&m);
+    if (msg_end(&m) != 0)
         return -1;
     if (s->n == STEPS_MAX)
         drop_first(b);
@@ -183,6 +201,7 @@ int undo_kept(struct box *b, struct span head, uint32_t *step)
     one->bytes = h.bytes;
     one->added = h.added;
     one->left_out = h.left_out;
+    one->list = list;
     (void)snprintf(one->id, sizeof(one->id), "%.*s", SPAN_FMT(h.id));
     while (s->n > 1 && !fit(b))
         drop_first(b);
@@ -204,14 +223,17 @@ void undo_done(struct box *b, enum store_end how)
 {
     struct steps *s = b->steps;
     const struct step *one = s != NULL ? step_of(b, s->undone) : NULL;
+    char why[64];
 
     if (one == NULL || s->undone == 0)
         return;
+    (void)snprintf(why, sizeof(why),
+                   how == STORE_DONE ? "its files are those of before step %u" : "step %u of it could not be undone",
+                   (unsigned)s->undone);
     if (how == STORE_DONE)
         cut_from(b, (size_t)(one - s->step));
     s->undone = 0;
-    box_note(b, how == STORE_DONE ? "sandbox-undone" : "sandbox-not-undone",
-             how == STORE_DONE ? "its files are those of before a step" : "a step of it could not be undone");
+    box_note(b, how == STORE_DONE ? "sandbox-undone" : "sandbox-not-undone", why);
 }
 
 /* --- what is asked for -------------------------------------------------------------------- */
@@ -233,7 +255,40 @@ static const char *busy(const struct box *b)
     return b->saves ? "its files are being kept or put back; ask again in a moment" : NULL;
 }
 
-static const char *keep(struct warden *w, uint64_t asker, struct box *b, struct order *o, struct span words)
+/* which: of one that goes before; or none. */
+static const char *keep_go(uint64_t asker, struct box *b, struct span which)
+{
+    const struct steps *s = b->steps;
+    const struct order o = {.what = ORDER_SAVE,
+                            .name = FORM_OF_UNDO,
+                            .tenant = span_str(s->tenant),
+                            .owner = span_str(s->owner),
+                            .reach = span_str(s->reach),
+                            .which = which,
+                            .sandbox = span_str(b->name),
+                            .generation = b->generation,
+                            .disk = b->is.disk};
+    const char *why = checkpoint_begin(b->warden, asker, b, &o);
+
+    b->saves = why == NULL;
+    return why;
+}
+
+bool undo_makes_room(struct box *b, uint64_t asker)
+{
+    struct steps *s = b->steps;
+
+    if (s == NULL || s->n == 0)
+        return false;
+    const struct step first = s->step[0];
+    memmove(&s->step[0], &s->step[1], --s->n * sizeof(s->step[0]));
+    const char *why = keep_go(asker, b, span_str(first.id));
+    if (why != NULL) /* else who keeps it removes that one first, and if it does not, it goes with its sandbox */
+        waste_add(b->warden, ORDER_FORGET, s->tenant, first.id, 0);
+    return why == NULL;
+}
+
+static const char *keep(uint64_t asker, struct box *b, const struct order *o, struct span words)
 {
     if (b->steps == NULL && (b->steps = calloc(1, sizeof(*b->steps))) == NULL)
         return "there is no memory for it";
@@ -242,11 +297,9 @@ static const char *keep(struct warden *w, uint64_t asker, struct box *b, struct 
     if (words.n > 0)
         memcpy(s->next.words, words.p, words.n);
     (void)snprintf(s->tenant, sizeof(s->tenant), "%.*s", SPAN_FMT(o->tenant));
-    o->generation = b->generation;
-    o->disk = b->is.disk;
-    const char *why = checkpoint_begin(w, asker, b, o);
-    b->saves = why == NULL;
-    return why;
+    (void)snprintf(s->owner, sizeof(s->owner), "%.*s", SPAN_FMT(o->owner));
+    (void)snprintf(s->reach, sizeof(s->reach), "%.*s", SPAN_FMT(o->reach));
+    return keep_go(asker, b, SPAN_NONE);
 }
 
 int undo_on_layer(struct warden *w, struct frame *f)
@@ -266,7 +319,7 @@ int undo_on_layer(struct warden *w, struct frame *f)
     if (why == NULL && checkpoint_clears(w))
         why = "what a gateway before this one kept of steps is being removed; ask again in a moment";
     if (why == NULL)
-        why = keep(w, f->id, b, &o, words);
+        why = keep(f->id, b, &o, words);
     if (why != NULL)
         checkpoint_tell(w, f->id, STORE_REFUSED, span_str(why), SPAN_NONE);
     return 0;

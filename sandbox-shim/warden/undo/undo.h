@@ -13,6 +13,9 @@ int undo_on_undo(struct warden *w, struct frame *f) MUSTCHECK;
 /* checkpoint.c says what came of that. Files were kept: their head goes into the list of b's steps, and told gets the
  * number of the step. -1: there is no such head. */
 int undo_kept(struct box *b, struct span head, uint32_t *step) MUSTCHECK;
+/* They could not be, since their owner has as many as may be: they are once more, in place of the first of b's steps,
+ * and asker is told later. False: b has none, or it cannot be asked for. */
+bool undo_makes_room(struct box *b, uint64_t asker) MUSTCHECK;
 /* They were put back, or not. */
 void undo_done(struct box *b, enum store_end how);
 /* What nobody needs any more was removed, or not. */

@@ -33,6 +33,16 @@ os.chdir(top)
 os.chmod(".", 0o500)
 """
 
+# What is left running makes a folder where a file comes back.
+RACES = """
+import os
+while True:
+    try:
+        os.mkdir("file")
+    except OSError:
+        pass
+"""
+
 
 def step(gw, *command, rc=0, options=()):
     """The number of a step."""
@@ -142,8 +152,14 @@ def what_hinders_it_is_said_and_the_last_sixteen_can_be_undone(lab):
     lab.wait_for("its end", lambda: gw.cli_json("sandbox", "ps", "box")["commands"][0]["state"] != "running")
     left = execute(gw, "box", "sh", "-c", "(sleep 600; echo late > file) & echo left > file", options=("--undo",))
     assert b"step 19" in left.err
-    undo(gw, "18")  # what a command left running stands still meanwhile and goes on
+    undo(gw, "18")  # what a command left running goes on, and writes meanwhile
     assert shell(gw, "box", "cat file; cat /proc/[0-9]*/cmdline | tr '\\0' ' '").out.startswith(b"1\n")
+    execute(gw, "box", "sh", "-c", f"rm file; {PYTHON} -c '{RACES}' >/dev/null 2>&1 & until test -d file; do :; done",
+            options=("--undo",))
+    undo(gw)  # also folders where files come back
+    assert shell(gw, "box", "cat file").out == b"1\n"
+    step(gw, "true")
+    gw.recorded(1, about="sandbox-exec", fits=lambda r: r["what"].get("step") == 21)
     assert gw.cli_json("checkpoint", "list")["checkpoints"] == []
     shell(gw, "box", "truncate -s 100G hole")
     assert b"not begun: " in gw.cli("sandbox", "exec", "--undo", "box", "--", "touch", "begun").err

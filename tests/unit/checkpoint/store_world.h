@@ -28,8 +28,8 @@ static struct err err;
 static char id[FORM_ID + 1];
 static struct form_head told;
 static struct dynbuf said;
-static uint64_t disk;
-static const char *reach = "";
+static uint64_t disk, listed;              /* bytes of the list of a step */
+static const char *reach = "", *goes = ""; /* goes: what goes before one is saved */
 
 static int in(const char *format, ...)
 {
@@ -133,6 +133,8 @@ static int with(const char *folder, struct span bytes, const struct order *o)
     struct msg_in m = msg_in(dynbuf_span(&said));
     if (rc == 0) {
         assert_int_equal(form_get_head(&m, &told), 0);
+        if (o->what == ORDER_SAVE && span_eq(o->name, FORM_OF_UNDO))
+            listed = msg_get_u64(&m);
         assert_int_equal(msg_end(&m), 0);
     }
     return rc;
@@ -144,6 +146,7 @@ static int save_of(const char *owner, const char *name, struct span bytes)
                             .tenant = SPAN("default"),
                             .owner = span_str(owner),
                             .name = span_str(name),
+                            .which = span_str(goes),
                             .sandbox = SPAN("box"),
                             .reach = span_str(reach),
                             .generation = 7,

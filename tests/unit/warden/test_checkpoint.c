@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #define ID "ck-10000000000000000000000000"
 
 static int keeper = -1;
+static char goes[FORM_ID + 1]; /* what goes before one is kept */
 
 /* Who keeps them is asked for and told this; the task's number. */
 static uint64_t asked(unsigned with, uint64_t box, enum order_what what)
@@ -41,6 +43,8 @@ static uint64_t asked(unsigned with, uint64_t box, enum order_what what)
     assert_int_equal(order_get(f.payload, &o), 0);
     assert_int_equal(o.what, what);
     assert_true(span_eq(o.tenant, SPAN("default")));
+    if (what == ORDER_SAVE)
+        (void)snprintf(goes, sizeof(goes), "%.*s", SPAN_FMT(o.which));
     if (what == ORDER_SAVE)
         assert_true(span_eq(o.sandbox, SPAN("box")) && span_eq(o.owner, SPAN("root")) && o.generation == 7 &&
                     o.disk > 0 && span_eq(o.reach, SPAN("+n api.test\n")));
@@ -201,6 +205,8 @@ static void ask_undo(uint64_t desk, uint32_t step)
     say(DESK, M_SB_UNDO, desk, &b);
 }
 
+static uint64_t listed; /* bytes of the list of one's files */
+
 /* Its head says so many bytes. */
 static void kept_as(uint64_t task, const char *which, uint64_t bytes)
 {
@@ -214,6 +220,7 @@ static void kept_as(uint64_t task, const char *which, uint64_t bytes)
                                 .bytes = bytes,
                                 .added = bytes};
     form_put_head(&head, &h);
+    msg_put_u64(&head, listed);
     msg_put_u8(&b, STORE_DONE);
     msg_put_span(&b, SPAN_NONE);
     msg_put_span(&b, dynbuf_span(&head));
@@ -285,6 +292,58 @@ static void a_step_that_is_being_kept_goes_with_its_sandbox(void **state)
     assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
     desk_hears(1, STORE_FAILED, "destroyed");
     close(keeper);
+    (void)asked(STORE_ALONE, 0, ORDER_SWEEP);
+    close(keeper);
+    close(fd);
+}
+
+static void one_is_kept(uint64_t box, uint32_t step, const char *which)
+{
+    ask_layer(step);
+    uint64_t task = asked(STORE_READS, box, ORDER_SAVE);
+    kept_as(task, which, 1000);
+    assert_int_equal(heard(PARENT, M_CHECKPOINT_END), task);
+}
+
+/* G20: its owner has as much as may be kept. Its own steps go, the first one first, and no other checkpoint. */
+static void the_first_one_goes_where_there_is_no_room(void **state)
+{
+    int fd;
+    uint64_t id = runs("box", 60000, &fd);
+    one_is_kept(id, 1, ID);
+    step_is(1, 1);
+    ask_layer(2);
+    uint64_t task = asked(STORE_READS, id, ORDER_SAVE);
+    assert_string_equal(goes, "");
+    keeper_says(task, STORE_FULL, "there is no room");
+    task = asked(STORE_READS, id, ORDER_SAVE);
+    assert_string_equal(goes, ID);
+    ask_undo(3, 1);
+    desk_hears(3, STORE_REFUSED, "ask again");
+    keeper_says(task, STORE_FULL, "there is no room");
+    desk_hears(2, STORE_FULL, "there is no room");
+    ask_undo(4, 1);
+    desk_hears(4, STORE_MISSING, "no such step");
+    destroy("box");
+    (void)asked(STORE_ALONE, 0, ORDER_SWEEP);
+    close(keeper);
+    close(fd);
+}
+
+/* G20: names of files are on the disk as well, and those of two steps do not fit. */
+static void lists_of_files_count(void **state)
+{
+    int fd;
+    uint64_t id = runs("box", 60000, &fd);
+    listed = 40 << 20;
+    one_is_kept(id, 1, ID);
+    step_is(1, 1);
+    one_is_kept(id, 2, "ck-20000000000000000000000000");
+    uint64_t task = asked(STORE_ALONE, 0, ORDER_FORGET);
+    listed = 0;
+    step_is(2, 2);
+    keeper_says(task, STORE_DONE, "");
+    destroy("box");
     (void)asked(STORE_ALONE, 0, ORDER_SWEEP);
     close(keeper);
     close(fd);
@@ -400,6 +459,8 @@ int main(void)
         TEST(one_that_is_due_is_so_after_a_snapshot),
         TEST(one_that_is_filled_is_nobodys_before),
         TEST(steps_are_kept_and_undone),
+        TEST(the_first_one_goes_where_there_is_no_room),
+        TEST(lists_of_files_count),
         TEST(a_step_that_is_being_kept_goes_with_its_sandbox),
         TEST(one_that_cannot_be_filled_ends),
         TEST(its_end_is_the_end_of_its_filling),
