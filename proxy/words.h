@@ -26,10 +26,11 @@ enum gate_said { GATE_FAILED = 0, GATE_ALLOW, GATE_DENY, GATE_ABSTAIN };
 /* A body that is larger is not shown to it; and as base64. */
 enum { GATE_BODY_MAX = 64 * 1024, GATE_BODY_TEXT_MAX = (GATE_BODY_MAX + 2) / 3 * 4 };
 /* In place of what it says: it could not be asked now, and may be again. */
-/* Of what came back from Slack (M_SLACK). */
-enum slack_said { SLACK_REFUSED = 0, SLACK_NOTHING, SLACK_DENY, SLACK_SAIDS };
-enum { SLACK_BODY_MAX = 48 * 1024, SLACK_FIELD_MAX = 80, SLACK_WORDS_MAX = 480 };
 enum { GATE_NOT_ASKED = GATE_ABSTAIN + 1 };
+/* Of what came back from Slack (M_SLACK): not signed by it, or not now, or not for the first time; nothing to do;
+ * somebody denies; signed and not understood; not possible now, and nothing is done. */
+enum slack_said { SLACK_REFUSED = 0, SLACK_NOTHING, SLACK_DENY, SLACK_UNKNOWN, SLACK_NOT_NOW, SLACK_SAIDS };
+enum { SLACK_BODY_MAX = 48 * 1024, SLACK_FIELD_MAX = 80, SLACK_WORDS_MAX = 480 };
 enum ticket_state {
     TICKET_NONE = 0,
     TICKET_PENDING,

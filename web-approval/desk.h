@@ -136,7 +136,7 @@ struct desk {
     char mode[16];             /* enforce or shadow */
     char dock_lanes[4096];     /* "TENANT LANE\n" each: by which lane what the dock starts for it sends */
     char dock_mounts[8192];    /* "TENANT NAME PLACE\n" each: what it has mounted where */
-    char notify[1024];         /* "NAME KIND\n" each: who is told outside the page */
+    char notify[1024];         /* "NAME KIND[ signing]\n" each: who is told outside the page */
     char broker_lanes[4096];   /* the same of what the broker starts */
     char broker_image[64];     /* and what its sandboxes are made of; empty: the machine's own files */
     char diff_lane[64];        /* by which lane it is found out what a request changes; empty: by none, it is not */

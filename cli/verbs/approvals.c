@@ -265,6 +265,8 @@ static int say_decided(const struct json *t)
     if (reason.n) {
         (void)dynbuf_add(&words, SPAN(": "));
         visible_text(&words, reason, false);
+        if (span_eq(by, SPAN("client")))
+            (void)dynbuf_add(&words, SPAN(" (untrusted: written by whoever asks)"));
     }
     add_next(&words, t);
     (void)verb_fail(CLI_RUNTIME, "%.*s", SPAN_FMT(dynbuf_span(&words)));

@@ -10,6 +10,7 @@
 #include "web-approval/api/api.h"
 #include "web-approval/ask.h"
 #include "web-approval/people/who.h"
+#include "web-approval/rooms/told.h"
 
 enum { PRESSED_ARENA = 1024 * 1024, WHY_MOST = 512, NAME_MOST = 63 };
 
@@ -119,6 +120,26 @@ static struct exchange *alone(struct desk *d, struct span name, struct span tick
 
 /* ---- what came ---- */
 
+/* The keeper's log has the words: who sends without a signature is told no more than what to do. */
+static bool answered(struct exchange *x, uint8_t what)
+{
+    switch (what) {
+    case SLACK_NOTHING:
+    case SLACK_DENY: return false;
+    case SLACK_UNKNOWN:
+        reply_problem(x, 400, "Not understood", "Slack signed this, and it is not what Slack is known to send");
+        return true;
+    case SLACK_NOT_NOW:
+        reply_problem(x, 503, "Not possible now",
+                      "nothing was done, for what Slack says cannot be taken in now; the gateway's log says why: try "
+                      "again in a few minutes");
+        return true;
+    default:
+        reply_problem(x, 403, "Refused", "this is not signed by Slack for this gateway, is too old, or came before");
+        return true;
+    }
+}
+
 static void taken(struct exchange *x, struct frame *f)
 {
     struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
@@ -126,17 +147,19 @@ static void taken(struct exchange *x, struct frame *f)
     uint64_t number = msg_get_u64(&m);
     struct span name = msg_get_span(&m, GUARD_OPERATOR - 1), ticket = msg_get_span(&m, ID_TEXT);
 
-    (void)msg_get_span(&m, WHY_MOST); /* the keeper's log has it: who sends without a signature is told nothing */
+    (void)msg_get_span(&m, WHY_MOST);
     if (msg_end(&m) != 0) {
         reply_problem(x, 503, "Not possible now", "whether Slack said this cannot be looked up; try again");
         return;
     }
-    if (what == SLACK_REFUSED || what >= SLACK_SAIDS) {
-        reply_problem(x, 401, "Refused", "this is not signed by Slack for this gateway, is too old, or came before");
+    if (answered(x, what))
+        return;
+    struct exchange *own = what == SLACK_DENY ? alone(x->desk, name, ticket, number) : NULL;
+    if (what == SLACK_DENY && !own) {
+        reply_problem(x, 503, "Not possible now", "there is no memory for it now, and nothing was done; try again");
         return;
     }
     reply_empty(x, 200);
-    struct exchange *own = what == SLACK_DENY ? alone(x->desk, name, ticket, number) : NULL;
     if (!own)
         return;
     deny(own);
@@ -144,13 +167,18 @@ static void taken(struct exchange *x, struct frame *f)
         exchange_answered(own);
 }
 
+/* Also those that Slack has its answer to, and the ledger has not: a ledger that stands still holds no more. */
 static bool is_room(const struct desk *d)
 {
-    size_t n = 0;
+    size_t looked = 0, behind = 0;
 
-    for (size_t i = 0; i < DESK_ASKS; i++)
-        n += d->asks[i].id != 0 && d->asks[i].fn == taken;
-    return n < SLACK_AT_ONCE;
+    for (size_t i = 0; i < DESK_ASKS; i++) {
+        if (d->asks[i].id == 0)
+            continue;
+        looked += d->asks[i].fn == taken;
+        behind += d->asks[i].x && d->asks[i].x->slack;
+    }
+    return looked < SLACK_AT_ONCE && looked + behind < SLACK_ASKS;
 }
 
 void page_slack(struct exchange *x)
@@ -158,9 +186,13 @@ void page_slack(struct exchange *x)
     const struct http_field *stamp = http_find(&x->head, SPAN("x-slack-request-timestamp"));
     const struct http_field *signature = http_find(&x->head, SPAN("x-slack-signature"));
 
+    if (!told_signs(x, x->arg)) {
+        reply_problem(x, 404, "Not found", "nothing that comes back is taken by this name");
+        return;
+    }
     if (!stamp || !signature || stamp->value.n > SLACK_FIELD_MAX || signature->value.n > SLACK_FIELD_MAX ||
         x->body.n == 0 || x->body.n > SLACK_BODY_MAX || x->arg.n > NAME_MOST) {
-        reply_problem(x, 401, "Refused", "this is not signed by Slack for this gateway");
+        reply_problem(x, 403, "Refused", "this is not signed by Slack for this gateway");
         return;
     }
     if (!is_room(x->desk)) {

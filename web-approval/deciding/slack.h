@@ -6,7 +6,10 @@
 
 #include "web-approval/desk.h"
 
-enum { SLACK_AT_ONCE = 4 /* that are looked at by the keeper; anybody can send some */ };
+enum {
+    SLACK_AT_ONCE = 4, /* that are looked at by the keeper; anybody can send some */
+    SLACK_ASKS = 8     /* and with those that the ledger is asked about */
+};
 
 void page_slack(struct exchange *x);
 /* Does what this asks for come from Slack's servers, so that it has no page of ours behind it, and no cookie counts?

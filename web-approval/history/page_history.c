@@ -51,7 +51,10 @@ static void decision(struct exchange *x, const struct ticket *t)
     if (t->decided_reason.n) {
         PUT(x, "<span><q>");
         show_cut(&x->out, t->decided_reason, 120);
-        PUT(x, "</q></span> ");
+        PUT(x, "</q>");
+        if (page_decider_untrusted(t))
+            PUT(x, PAGE_UNTRUSTED);
+        PUT(x, "</span> ");
     }
     if (t->has_outcome)
         (void)dynbuf_addf(&x->out, "<span>answered %llu</span> ", (unsigned long long)t->status);

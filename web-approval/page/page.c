@@ -156,6 +156,11 @@ void page_decider(struct exchange *x, const struct ticket *t, size_t max)
     show_cut(&x->out, t->decided_by, max);
 }
 
+bool page_decider_untrusted(const struct ticket *t)
+{
+    return t->decided_channel.n == 0 && span_eq(t->decided_by, SPAN("client"));
+}
+
 void page_port(struct exchange *x, const struct ticket *t)
 {
     bool usual =

@@ -53,6 +53,9 @@ void page_summary(struct exchange *x, const struct ticket *t, size_t max);
 const char *page_unusual(const struct ticket *t);
 /* Who or what decided it: a person, or what did so without one. */
 void page_decider(struct exchange *x, const struct ticket *t, size_t max);
+/* Are the words of the decision the sandbox's client's? They say what they are wherever they are shown. */
+bool page_decider_untrusted(const struct ticket *t);
+#define PAGE_UNTRUSTED " <small>untrusted: written by whoever asks</small>"
 /* How long it still waits; the script counts it down. attributes: our own, each followed by a space. */
 void page_expires(struct exchange *x, const struct ticket *t, const char *attributes);
 /* <dt>label</dt><dd> ... </dd> */

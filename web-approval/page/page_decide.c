@@ -193,6 +193,8 @@ static void outcome(struct exchange *x, const struct ticket *t)
         page_decider(x, t, DECIDER_SHOWN);
         if (span_eq(t->decided_channel, SPAN("grant"))) {
             PUT(x, ", ahead, with a <a href=\"/grants\">grant</a>");
+        } else if (span_eq(t->decided_channel, SPAN("slack"))) {
+            PUT(x, " in Slack");
         } else if (t->decided_channel.n) {
             PUT(x, " on the ");
             show_text(out, t->decided_channel);
@@ -202,8 +204,13 @@ static void outcome(struct exchange *x, const struct ticket *t)
         PUT(x, "</dd>\n");
     }
     people_decided(x, t);
-    if (t->decided_reason.n)
-        page_row(x, "In these words", t->decided_reason);
+    if (t->decided_reason.n) {
+        PUT(x, "<dt>In these words</dt><dd>");
+        show_text(out, t->decided_reason);
+        if (page_decider_untrusted(t))
+            PUT(x, PAGE_UNTRUSTED);
+        PUT(x, "</dd>\n");
+    }
     if (t->has_outcome) {
         (void)dynbuf_addf(out, "<dt>Answer</dt><dd>status %llu, ", (unsigned long long)t->status);
         show_size(out, t->bytes_in);

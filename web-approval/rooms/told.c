@@ -8,16 +8,39 @@
 
 enum { WHY_MAX = 512 };
 
-/* The setting is "NAME KIND\n" each. */
-bool told_target(const struct exchange *x, size_t i, struct span *name, struct span *kind)
+/* The setting is "NAME KIND\n" each, or "NAME KIND signing\n". */
+static bool line_of(const struct exchange *x, size_t i, struct span *name, struct span *kind, struct span *more)
 {
     struct span rest = span_str(x->desk->notify), line;
 
     while (rest.n > 0) {
         (void)span_cut(rest, '\n', &line, &rest);
-        if (i-- == 0)
-            return span_cut(line, ' ', name, kind);
+        if (i-- > 0)
+            continue;
+        if (!span_cut(line, ' ', name, &line))
+            return false;
+        *more = SPAN_NONE;
+        *kind = line;
+        (void)span_cut(line, ' ', kind, more);
+        return true;
     }
+    return false;
+}
+
+bool told_target(const struct exchange *x, size_t i, struct span *name, struct span *kind)
+{
+    struct span more;
+
+    return line_of(x, i, name, kind, &more);
+}
+
+bool told_signs(const struct exchange *x, struct span asked)
+{
+    struct span name, kind, more;
+
+    for (size_t i = 0; line_of(x, i, &name, &kind, &more); i++)
+        if (span_eq(name, asked))
+            return span_eq(more, SPAN("signing"));
     return false;
 }
 

@@ -7,6 +7,8 @@
 struct exchange;
 /* The i-th of those that the configuration names, with its kind; false past the last. */
 bool told_target(const struct exchange *x, size_t i, struct span *name, struct span *kind);
+/* Is what comes back taken of this one (signing:)? */
+bool told_signs(const struct exchange *x, struct span name);
 /* A section of the health page; nothing where nobody is told. */
 void told_section(struct exchange *x);
 /* /api/v1/notify: all of them; /api/v1/notify/NAME/test: tell one something now. */

@@ -131,6 +131,14 @@ static void diff_row(const struct json *diff)
     putchar('\n');
 }
 
+/* What was said where it was decided; of an agent's own client that comes out of the sandbox. */
+static void decided_row(const struct json *t)
+{
+    row("In words", member_text(t, "decided_reason"));
+    if (member_text(t, "decided_reason").n && span_eq(member_text(t, "decided_by"), SPAN("client")))
+        row("", SPAN("(untrusted: written by whoever asks)"));
+}
+
 static void show_head(const struct json *t)
 {
     const struct json *rule = json_get(t, SPAN("rule"));
@@ -164,7 +172,7 @@ static void show_head(const struct json *t)
     printf("%-12s%s\n", "Asked", time_text(member_u64(t, "created_ms"), when));
     printf("%-12s%s\n", "Expires", time_text(member_u64(t, "expires_ms"), when));
     row("Decided by", person_name(member_text(t, "decided_by"), name));
-    row("In words", member_text(t, "decided_reason"));
+    decided_row(t);
     row("Status", member_text(t, "status"));
     row("Digest", member_text(t, "digest"));
     row("Body SHA256", member_text(t, "body_sha256"));

@@ -262,8 +262,10 @@ static void blank(struct exchange *x, const struct lease_hit *hit)
         x->request.query = SPAN_NONE;
         x->request.has_query = false;
     }
-    if (hit->in_reason)
+    if (hit->in_reason) {
         x->reason = SPAN_NONE;
+        x->elicit.reason = SPAN_NONE;
+    }
 }
 
 /* One that stands where none may. A denial by the policy stays that: its words say more. */

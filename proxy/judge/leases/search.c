@@ -127,7 +127,10 @@ bool lease_search_head(struct exchange *x, const struct brought *slot, struct sp
 
 bool lease_search_body(struct exchange *x, struct lease_hit *hit)
 {
-    *hit = (struct lease_hit){.in_target = false};
+    *hit = (struct lease_hit){.in_reason = true};
+    if (search_coded(x, x->elicit.reason, hit))
+        return true;
+    hit->in_reason = false;
     return search_coded(x, body_bytes(x->body), hit);
 }
 

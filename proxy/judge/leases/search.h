@@ -13,6 +13,7 @@ struct lease_hit {
 
 /* but: the lease in its slot, which is none of these; empty: there is none. */
 bool lease_search_head(struct exchange *x, const struct brought *slot, struct span but, struct lease_hit *hit);
+/* With the words of a form, which stood in the body until it was taken off (tickets/elicit.h). */
 bool lease_search_body(struct exchange *x, struct lease_hit *hit);
 /* The next bytes of what passes through. */
 bool lease_search_piece(struct exchange *x, struct span piece, struct lease_hit *hit);

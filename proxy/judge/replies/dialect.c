@@ -218,8 +218,8 @@ int dialect_text(const struct dialect_client *c, const struct refusal *r, struct
     "'answer':{'type':'string','title':'This request','default':'wait','oneOf':["                                    \
     "{'const':'wait','title':'Leave it: who may decide it does so on its page'},"                                    \
     "{'const':'deny','title':'Take it back: it is not sent'}]},"                                                     \
-    "'reason':{'type':'string','title':'Why you take it back (if you like: the agent and the record get it)',"       \
-    "'maxLength':500}"
+    "'reason':{'type':'string','title':'Why you take it back (if you like: it goes with the denial)',"               \
+    "'maxLength':125}"
 
 /* MCP (2026-07-28), Multi Round-Trip: a result, and the client does what it says and comes again. */
 static const struct dialect_shape rounds[] = {

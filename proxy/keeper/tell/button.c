@@ -8,7 +8,8 @@
 #include "proxy/keeper/tell/tell.h"
 
 enum {
-    PRESSED_MOST = 8,
+    PRESSED_MOST = 8,   /* of those who are named, of one row, at once */
+    STRANGERS_MOST = 2, /* of all others; of more nobody is told that they are not named */
     ANSWER_MS = 60 * 1000,
     ANSWER_MOST = 8 * 1024,
     READ_MOST = 512 * 1024,
@@ -23,33 +24,56 @@ struct pressed {
     size_t nurl;
     uint8_t url[SLACK_URL_MAX];
 };
-static struct pressed pressed[PRESSED_MOST];
 static uint64_t numbers;
-static struct slack_seen seen;
 
-static struct pressed *pressed_of(uint64_t number, bool sent)
+/* What is kept of a row of notify: each has its own, so that who may press there takes nothing from another. */
+static struct row {
+    const struct wire_tell_place *place; /* NULL: free */
+    struct slack_seen seen;
+    struct pressed pressed[PRESSED_MOST + STRANGERS_MOST];
+} rows[TELL_TARGETS_MAX];
+
+/* There are no more rows than places. NULL all the same. */
+static struct row *row_of(const struct wire_tell_place *p)
 {
-    for (size_t i = 0; i < PRESSED_MOST && number != 0; i++)
-        if (pressed[i].number == number && pressed[i].sent == sent)
-            return &pressed[i];
+    for (size_t i = 0; i < TELL_TARGETS_MAX; i++)
+        if (rows[i].place == p || rows[i].place == NULL) {
+            rows[i].place = p;
+            return &rows[i];
+        }
     return NULL;
 }
 
-/* 0: it is told nothing: Slack named no place for that which words may go to, or there is none free. */
-static uint64_t keep_answer(struct keeper *k, const struct wire_tell_place *p, struct span url)
+static struct pressed *pressed_of(uint64_t number, bool sent)
 {
-    struct secret *notify = vault_get(k->keep.vault, p->secret);
+    for (size_t i = 0; i < TELL_TARGETS_MAX && number != 0; i++)
+        for (size_t k = 0; k < PRESSED_MOST + STRANGERS_MOST; k++)
+            if (rows[i].pressed[k].number == number && rows[i].pressed[k].sent == sent)
+                return &rows[i].pressed[k];
+    return NULL;
+}
+
+/* Those who are named, and all others, have places of their own. NULL: all are in use. */
+static struct pressed *free_pressed(struct row *r, bool named, uint64_t now)
+{
+    size_t end = named ? PRESSED_MOST : PRESSED_MOST + STRANGERS_MOST;
+    for (size_t i = named ? 0 : PRESSED_MOST; i < end; i++)
+        if (r->pressed[i].number == 0 || now - r->pressed[i].since >= ANSWER_MS)
+            return &r->pressed[i];
+    return NULL;
+}
+
+/* 0: it is told nothing, for Slack named no place for that which words may go to. */
+static uint64_t keep_answer(struct keeper *k, const struct row *r, struct pressed *to, struct span url)
+{
+    struct secret *notify = vault_get(k->keep.vault, r->place->secret);
     bool ok = notify != NULL && slack_answer_ok(url, secret_bytes(notify));
-    uint64_t now = loop_now(k->loop);
     secret_free(&notify);
-    for (size_t i = 0; ok && i < PRESSED_MOST; i++) {
-        if (pressed[i].number != 0 && now - pressed[i].since < ANSWER_MS)
-            continue;
-        pressed[i] = (struct pressed){.number = ++numbers, .since = now, .place = p, .nurl = url.n};
-        memcpy(pressed[i].url, url.p, url.n);
-        return pressed[i].number;
-    }
-    return 0;
+    if (!ok)
+        return 0;
+    *to = (struct pressed){.number = ++numbers, .since = loop_now(k->loop), .place = r->place, .nurl = url.n};
+    memcpy(to->url, url.p, url.n);
+    return to->number;
 }
 
 static struct span name_of(const struct wire_tell_place *p, struct span who)
@@ -74,55 +98,89 @@ static void say(struct keeper *k, uint64_t id, enum slack_said what, uint64_t nu
     (void)chan_commit(k->desk);
 }
 
-/* 0: Slack said so, now, and for the first time. */
-static int take(struct keeper *k, const struct wire_tell_place *p, struct msg_in *m, struct span *body, struct err *e)
+/* Did Slack say so, now? What cannot be looked at is none of the two. */
+static enum slack_said look(struct keeper *k, const struct wire_tell_place *p, struct msg_in *m, struct span *body,
+                            struct slack_mark *mark, struct err *e)
 {
     struct span stamp = msg_get_span(m, SLACK_FIELD_MAX), signature = msg_get_span(m, SLACK_FIELD_MAX);
     *body = msg_get_span(m, SLACK_BODY_MAX);
-    if (msg_end(m) != 0)
-        return err_set(e, "the message cannot be read");
-    if (p == NULL || p->signing.n == 0)
-        return err_set(e, "nothing that comes back is taken by this name");
+    if (msg_end(m) != 0 || p == NULL || p->signing.n == 0) {
+        (void)err_set(e, "nothing that comes back is taken by this name");
+        return SLACK_REFUSED;
+    }
     struct secret *key = vault_get(k->keep.vault, p->signing);
-    if (key == NULL)
-        return err_set(e, "there is no stored secret %.*s; `countersign secret set` puts it there",
-                       SPAN_FMT(p->signing));
-    int bad = slack_take(&seen, secret_bytes(key), stamp, signature, *body, loop_wall(k->loop) / 1000, e);
+    if (key == NULL) {
+        (void)err_set(e, "there is no stored secret %.*s; `countersign secret set` puts it there",
+                      SPAN_FMT(p->signing));
+        return SLACK_NOT_NOW;
+    }
+    int bad = slack_signed(secret_bytes(key), stamp, signature, *body, loop_wall(k->loop) / 1000, mark, e);
     secret_free(&key);
     if (bad == 0)
         vault_use(k->keep.vault, p->signing, loop_wall(k->loop));
-    return bad;
+    return bad == 0 ? SLACK_NOTHING : SLACK_REFUSED;
+}
+
+/* Somebody denies. What somebody who is named says counts once, and not at all where there is no place to tell them
+ * what became of it; of anybody else nothing is remembered, for it decides nothing. */
+static enum slack_said take(struct keeper *k, struct row *r, const struct slack_press *what,
+                            const struct slack_mark *mark, bool named, uint64_t *number, struct err *e)
+{
+    struct pressed *to = r != NULL ? free_pressed(r, named, loop_now(k->loop)) : NULL;
+    enum slack_said why;
+    if (!named) {
+        *number = to != NULL ? keep_answer(k, r, to, what->answer) : 0;
+        return SLACK_DENY;
+    }
+    if (to == NULL) {
+        (void)err_set(e, "%d that were pressed there are not told yet; try again in a minute", PRESSED_MOST);
+        return SLACK_NOT_NOW;
+    }
+    if (slack_once(&r->seen, mark, loop_wall(k->loop) / 1000, &why, e) != 0)
+        return why;
+    *number = keep_answer(k, r, to, what->answer);
+    return SLACK_DENY;
 }
 
 /* Anybody who reaches the page can send such: they fill no log. */
-static void not_taken(uint64_t now, const struct err *e)
+static void not_taken(uint64_t now, const struct wire_tell_place *p, enum slack_said said, const struct err *e)
 {
-    static uint64_t quiet_until;
-    if (now < quiet_until) {
+    static uint64_t quiet_until[2];
+    uint64_t *quiet = &quiet_until[said == SLACK_NOT_NOW];
+    if (now < *quiet) {
         log_debug("what came as if from Slack is not taken: %s", e->text);
         return;
     }
-    quiet_until = now + NOT_TAKEN_MS;
-    log_info("what came as if from Slack is not taken, and more of it is not told for a minute: %s", e->text);
+    *quiet = now + NOT_TAKEN_MS;
+    if (said == SLACK_NOT_NOW)
+        log_warn("notify %.*s: a button that was pressed in Slack did nothing, and more of it is not told for a "
+                 "minute: %s",
+                 SPAN_FMT(p->name), e->text);
+    else
+        log_info("what came as if from Slack is not taken, and more of it is not told for a minute: %s", e->text);
 }
 
 void keeper_slack(struct keeper *k, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
-    struct slack_press what;
-    struct span body;
+    struct slack_press what = {.deny = false};
+    struct slack_mark mark;
+    struct span body, name = SPAN_NONE;
     struct arena a;
     struct err e = {{0}};
+    uint64_t number = 0;
     const struct wire_tell_place *p = keeper_tell_place_of(msg_get_span(&m, TELL_NAME_MAX), NULL);
     arena_init(&a, READ_MOST);
-    if (take(k, p, &m, &body, &e) != 0 || slack_read(body, &a, &what, &e) != 0) {
-        not_taken(loop_now(k->loop), &e);
-        say(k, f->id, SLACK_REFUSED, 0, SPAN_NONE, SPAN_NONE, e.text);
-    } else if (!what.deny) {
-        say(k, f->id, SLACK_NOTHING, 0, SPAN_NONE, SPAN_NONE, "");
-    } else {
-        say(k, f->id, SLACK_DENY, keep_answer(k, p, what.answer), name_of(p, what.who), what.ticket, "");
+    enum slack_said said = look(k, p, &m, &body, &mark, &e);
+    if (said == SLACK_NOTHING && slack_read(body, &a, &what, &e) != 0)
+        said = SLACK_UNKNOWN;
+    if (said == SLACK_NOTHING && what.deny) {
+        name = name_of(p, what.who);
+        said = take(k, row_of(p), &what, &mark, name.n > 0, &number, &e);
     }
+    if (e.text[0] != '\0')
+        not_taken(loop_now(k->loop), p, said, &e);
+    say(k, f->id, said, number, name, what.ticket, e.text);
     arena_free(&a);
 }
 
@@ -175,7 +233,8 @@ void keeper_slack_fetched(struct keeper *k, struct frame *f)
 
 void keeper_slack_lost(void)
 {
-    for (size_t i = 0; i < PRESSED_MOST; i++)
-        if (pressed[i].sent)
-            pressed[i].number = 0;
+    for (size_t i = 0; i < TELL_TARGETS_MAX; i++)
+        for (size_t k = 0; k < PRESSED_MOST + STRANGERS_MOST; k++)
+            if (rows[i].pressed[k].sent)
+                rows[i].pressed[k].number = 0;
 }

@@ -27,27 +27,8 @@ static int mac_of(struct span key, struct span stamp, struct span body, struct d
     return ok ? 0 : -1;
 }
 
-/* Not twice: a place for it, where there is room. */
-static int once(struct slack_seen *seen, uint64_t stamp, const struct digest *mac, uint64_t now_s, struct err *e)
-{
-    size_t free = SLACK_SEEN_MAX;
-    for (size_t i = 0; i < SLACK_SEEN_MAX; i++) {
-        if (seen->row[i].stamp + SLACK_SKEW_S < now_s)
-            seen->row[i].stamp = 0;
-        if (seen->row[i].stamp == 0)
-            free = i;
-        else if (memcmp(&seen->row[i].mac, mac, sizeof(*mac)) == 0)
-            return err_set(e, "it was taken already");
-    }
-    if (free == SLACK_SEEN_MAX)
-        return err_set(e, "too many came in the last minutes; try again in a few");
-    seen->row[free].stamp = stamp;
-    seen->row[free].mac = *mac;
-    return 0;
-}
-
-int slack_take(struct slack_seen *seen, struct span key, struct span stamp, struct span signature, struct span body,
-               uint64_t now_s, struct err *e)
+int slack_signed(struct span key, struct span stamp, struct span signature, struct span body, uint64_t now_s,
+                 struct slack_mark *out, struct err *e)
 {
     struct digest said, mac;
     uint64_t at;
@@ -59,7 +40,28 @@ int slack_take(struct slack_seen *seen, struct span key, struct span stamp, stru
         hex_parse(span_from(signature, 3), said.b, DIGEST_BYTES) != 0 || body.n > SLACK_BODY_MAX ||
         mac_of(key, stamp, body, &mac) != 0 || CRYPTO_memcmp(said.b, mac.b, DIGEST_BYTES) != 0)
         return err_set(e, "its signature is not Slack's");
-    return once(seen, at, &mac, now_s, e);
+    *out = (struct slack_mark){.stamp = at, .mac = mac};
+    return 0;
+}
+
+int slack_once(struct slack_seen *seen, const struct slack_mark *mark, uint64_t now_s, enum slack_said *why,
+               struct err *e)
+{
+    size_t free = SLACK_SEEN_MAX;
+    for (size_t i = 0; i < SLACK_SEEN_MAX; i++) {
+        if (seen->row[i].stamp + SLACK_SKEW_S < now_s)
+            seen->row[i].stamp = 0;
+        *why = SLACK_REFUSED;
+        if (seen->row[i].stamp == 0)
+            free = i;
+        else if (memcmp(&seen->row[i].mac, &mark->mac, sizeof(mark->mac)) == 0)
+            return err_set(e, "it was taken already");
+    }
+    *why = SLACK_NOT_NOW;
+    if (free == SLACK_SEEN_MAX)
+        return err_set(e, "too many came in the last minutes; try again in a few");
+    seen->row[free] = *mark;
+    return 0;
 }
 
 /* ---- what does it say? ---- */
@@ -89,6 +91,11 @@ static const struct json *pressed(const struct json *payload)
                : NULL;
 }
 
+static bool is_null(const struct json *j)
+{
+    return j != NULL && j->type == JSON_NULL;
+}
+
 int slack_read(struct span body, struct arena *a, struct slack_press *out, struct err *e)
 {
     static const struct span field = SPAN("payload=");
@@ -106,6 +113,11 @@ int slack_read(struct span body, struct arena *a, struct slack_press *out, struc
         return 0;
     struct span team = json_text(json_get(j, SPAN("team")), SPAN("id"));
     struct span user = json_text(json_get(j, SPAN("user")), SPAN("id"));
+    const struct json *home = json_get(json_get(j, SPAN("user")), SPAN("team_id"));
+    if (home != NULL && is_null(json_get(j, SPAN("team")))) /* of an app that a whole organization has */
+        team = home->text;
+    if (home != NULL && (home->type != JSON_STRING || !span_eq(home->text, team)))
+        return err_set(e, "who pressed it is of another team than its message");
     out->ticket = json_text(one, SPAN("value"));
     out->answer = json_text(j, SPAN("response_url"));
     if (team.n > TELL_WHO_MAX || user.n > TELL_WHO_MAX || id_parse(out->ticket, &id) != 0)

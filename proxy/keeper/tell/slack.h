@@ -17,18 +17,24 @@ enum {
     SLACK_KEY_MAX = 128
 };
 
+/* By which it is known that one comes again. */
+struct slack_mark {
+    uint64_t stamp; /* 0: free */
+    struct digest mac;
+};
 /* Those that were taken; all zero at first. One that is too old to be taken again has no place. */
 struct slack_seen {
-    struct {
-        uint64_t stamp; /* 0: free */
-        struct digest mac;
-    } row[SLACK_SEEN_MAX];
+    struct slack_mark row[SLACK_SEEN_MAX];
 };
 
 /* Is `signature` ("v0=" and the HMAC-SHA-256 in hexadecimal digits over v0:STAMP:BODY) made with key, at a time that
- * is near now_s, and not taken before? Then it is taken. -1 with words that hold nothing of it. */
-int slack_take(struct slack_seen *seen, struct span key, struct span stamp, struct span signature, struct span body,
-               uint64_t now_s, struct err *e) MUSTCHECK;
+ * is near now_s? -1 with words that hold nothing of it. */
+int slack_signed(struct span key, struct span stamp, struct span signature, struct span body, uint64_t now_s,
+                 struct slack_mark *out, struct err *e) MUSTCHECK;
+/* Remember one that was signed. -1 with words: SLACK_REFUSED in *why, it is there already; SLACK_NOT_NOW, there is no
+ * place for it. */
+int slack_once(struct slack_seen *seen, const struct slack_mark *mark, uint64_t now_s, enum slack_said *why,
+               struct err *e) MUSTCHECK;
 
 struct slack_press {
     bool deny;          /* else it is none of ours, or only opens a page */

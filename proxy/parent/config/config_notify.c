@@ -260,11 +260,7 @@ int config_notify_digest(const struct config_notify *n, struct digest *out)
     for (size_t i = 0; i < n->nto; i++)
         put_text(&b, "to", n->to[i]);
     put_number(&b, "tls-required", n->tls_required);
-    put_text(&b, "signing", n->signing);
-    for (size_t i = 0; i < n->npeople; i++) {
-        put_text(&b, "who", n->people[i].who);
-        put_text(&b, "operator", n->people[i].name);
-    }
+    put_text(&b, "signing", n->signing); /* with it a message has a button; who may press that makes it no other */
     bool whole = !b.failed;
     if (whole)
         digest_of(dynbuf_span(&b), out);

@@ -87,5 +87,6 @@ void parent_name_targets(const struct config *c, char *to, size_t cap)
     size_t n = 0;
     to[0] = '\0';
     for (size_t i = 0; i < c->nnotify && n < cap; i++)
-        n += (size_t)snprintf(to + n, cap - n, "%s %s\n", c->notify[i].name, kinds[c->notify[i].kind]);
+        n += (size_t)snprintf(to + n, cap - n, "%s %s%s\n", c->notify[i].name, kinds[c->notify[i].kind],
+                              c->notify[i].signing[0] != '\0' ? " signing" : "");
 }

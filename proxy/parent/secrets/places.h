@@ -6,7 +6,7 @@
 
 /* For the ledger: u8 n, n x wire_tell_target. */
 void parent_put_targets(const struct config *c, struct dynbuf *out);
-/* For the desk: "NAME KIND\n" each. */
+/* For the desk: "NAME KIND\n" each, or "NAME KIND signing\n". */
 void parent_name_targets(const struct config *c, char *to, size_t cap);
 /* M_TELL_PLACE of each, to the keeper. */
 void parent_give_places(const struct parent *p, struct child *keeper);

@@ -106,6 +106,7 @@ def a_client_that_shows_forms_and_one_that_shows_nothing(lab):
     form.wait_line(r"failed [^\n]*Cancelled by its own client[^\n]*not this bill")
     shown = shop.gw.show(other)
     assert shown["state"] == "cancelled" and shown["decided_reason"].endswith("own client, and said: not this bill"), shown
+    assert b"not this bill\n            (untrusted: written by whoever asks)\n" in shop.gw.cli("approvals", "show", other, rc=0).out
     # Nobody decides: it comes again by itself, and in the end the agent is told as others are.
     say(form, "pay 7")
     form.wait_line(r"asked form(?s:.*)asked form(?s:.*)asked form(?s:.*)asked form")

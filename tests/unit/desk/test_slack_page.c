@@ -97,6 +97,7 @@ static int setup(void **state)
 {
     desk = (struct desk){.ledger = (struct chan *)&desk, .keeper = (struct chan *)&desk};
     desk.store = desk_store_new(db_path);
+    (void)snprintf(desk.notify, sizeof(desk.notify), "ops webhook\nother slack\nteam slack signing\n");
     (void)snprintf(desk.desk_url, sizeof(desk.desk_url), "https://desk.example");
     sent_type = 0;
     return desk.store ? guard_init(&desk.guard, span_str(desk.desk_url)) : -1;
@@ -170,12 +171,14 @@ static void what_is_no_press_is_not_looked_at(void **state)
         size_t body;
         unsigned status;
     } rows[] = {
-        {"POST", "/slack/team", "desk.example", "", 9, 401},
-        {"POST", "/slack/team", "desk.example", "X-Slack-Signature: v0=aa\r\n", 9, 401},
-        {"POST", "/slack/team", "desk.example", SIGNED, 0, 401},
-        {"POST", "/slack/team", "desk.example", SIGNED, SLACK_BODY_MAX + 1, 401},
+        {"POST", "/slack/team", "desk.example", "", 9, 403},
+        {"POST", "/slack/team", "desk.example", "X-Slack-Signature: v0=aa\r\n", 9, 403},
+        {"POST", "/slack/team", "desk.example", SIGNED, 0, 403},
+        {"POST", "/slack/team", "desk.example", SIGNED, SLACK_BODY_MAX + 1, 403},
         {"POST", "/slack/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "desk.example", SIGNED,
-         9, 401},
+         9, 404},
+        {"POST", "/slack/ops", "desk.example", SIGNED, 9, 404},
+        {"POST", "/slack/other", "desk.example", SIGNED, 9, 404},
         {"POST", "/slack/team", "evil.example", SIGNED, 9, 403},
         {"GET", "/slack/team", "desk.example", SIGNED, 9, 403},
         {"POST", "/slack/team/approve", "desk.example", SIGNED, 9, 403},
@@ -197,7 +200,7 @@ static void few_are_looked_at_at_once(void **state)
         x[i] = press();
     assert_int_equal(end(ask("POST", "/slack/team", "desk.example", SIGNED, SPAN("x"))), 503);
     found(SLACK_REFUSED, "");
-    assert_int_equal(x[SLACK_AT_ONCE - 1]->status, 401);
+    assert_int_equal(x[SLACK_AT_ONCE - 1]->status, 403);
     assert_int_equal(span_find(dynbuf_span(&x[SLACK_AT_ONCE - 1]->out), SPAN("keeper's log")),
                      x[SLACK_AT_ONCE - 1]->out.n);
     x[SLACK_AT_ONCE] = press();
@@ -228,9 +231,31 @@ static void who_is_nobody_here_decides_nothing(void **state)
         struct span words = msg_get_span(&m, SLACK_WORDS_MAX);
         assert_true(msg_end(&m) == 0 && span_find(words, span_str(rows[i].words)) < words.n);
     }
+    static const struct {
+        enum slack_said what;
+        unsigned status;
+    } refused[] = {{SLACK_REFUSED, 403}, {SLACK_UNKNOWN, 400}, {SLACK_NOT_NOW, 503}, {SLACK_SAIDS, 403}};
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        struct exchange *x = press();
+        found(refused[i].what, "alice");
+        assert_int_equal(sent_type, M_SLACK);
+        assert_int_equal(end(x), refused[i].status);
+    }
+}
+
+/* Those that the ledger is asked about count, too: while it stands still, no more come than so many. */
+static void a_ledger_that_stands_still_holds_few(void **state)
+{
+    static struct exchange behind[SLACK_ASKS];
+    for (size_t i = 0; i < SLACK_ASKS; i++) {
+        behind[i].slack = true;
+        desk.asks[DESK_ASKS - 1 - i] = (struct ask){.id = 900 + i, .x = &behind[i]};
+    }
+    assert_int_equal(end(ask("POST", "/slack/team", "desk.example", SIGNED, SPAN("x"))), 503);
+    desk.asks[DESK_ASKS - 1].id = 0;
     struct exchange *x = press();
-    found(SLACK_SAIDS, "alice");
-    assert_int_equal(end(x), 401);
+    found(SLACK_NOTHING, "");
+    assert_int_equal(end(x), 200);
 }
 
 #define FRESH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -238,6 +263,7 @@ static void who_is_nobody_here_decides_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {FRESH(what_is_no_press_is_not_looked_at), FRESH(few_are_looked_at_at_once),
-                                       FRESH(who_is_nobody_here_decides_nothing)};
+                                       FRESH(who_is_nobody_here_decides_nothing),
+                                       FRESH(a_ledger_that_stands_still_holds_few)};
     return cmocka_run_group_tests_name("slack page", tests, group_setup, group_teardown);
 }

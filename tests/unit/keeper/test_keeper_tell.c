@@ -1,5 +1,9 @@
 /* What is told outside the page: signed as Standard Webhooks has it, and sent where the parent said, by the name and
  * the digest it is known by. */
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <time.h>
+
 #include "proxy/keeper/tell/tell.h"
 #include "tests/unit/keeper/keeper_world.h"
 
@@ -142,10 +146,93 @@ static void what_became_of_it_is_of_the_one_that_was_meant(void **state)
     assert_int_equal(told(0, 2, SPAN("msg_3"), "451"), TELL_NOT_NOW);
 }
 
+/* ---- what comes back from Slack ---- */
+
+#define KEY "0123456789abcdef0123456789abcdef"
+static struct chan *desk;
+
+static void keep_secret(const char *name, const char *value)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    char ask[512];
+    int n = snprintf(ask, sizeof(ask), "PUT /v1/secrets/%s HTTP/1.1\r\nHost: keeper\r\nContent-Length: %zu\r\n\r\n%s",
+                     name, strlen(value), value);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", sock);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    assert_int_equal(write(fd, ask, (size_t)n), n);
+    await(2); /* the note for the audit, and the list to the parent */
+    close(fd);
+}
+
+static enum slack_said press(const char *row, const char *who, unsigned nth, uint64_t *number)
+{
+    char body[1024], stamp[24], base[1200], hex[2 * DIGEST_BYTES + 1], signature[80];
+    struct digest mac;
+    unsigned n;
+    (void)snprintf(stamp, sizeof(stamp), "%lld", (long long)time(NULL));
+    (void)snprintf(body, sizeof(body),
+                   "payload={\"type\":\"block_actions\",\"trigger_id\":\"%u\",\"team\":{\"id\":\"T1\"},\"user\":"
+                   "{\"id\":\"%s\"},\"actions\":[{\"type\":\"button\",\"action_id\":\"deny\",\"value\":"
+                   "\"00000000000000000000000000\"}],\"response_url\":\"https://hooks.slack.com/x\"}",
+                   nth, who);
+    int nbase = snprintf(base, sizeof(base), "v0:%s:%s", stamp, body);
+    assert_non_null(HMAC(EVP_sha256(), KEY, sizeof(KEY) - 1, (uint8_t *)base, (size_t)nbase, mac.b, &n));
+    hex_text(span_of(mac.b, DIGEST_BYTES), hex);
+    (void)snprintf(signature, sizeof(signature), "v0=%s", hex);
+    struct dynbuf *b = chan_begin(desk, M_SLACK, nth);
+    msg_put_span(b, span_str(row));
+    msg_put_span(b, span_str(stamp));
+    msg_put_span(b, span_str(signature));
+    msg_put_span(b, span_str(body));
+    assert_int_equal(chan_commit(desk), 0);
+    await(1);
+    struct msg_in m = msg_in(payload(0));
+    assert_int_equal(got[0].type, M_SLACK_SAID);
+    enum slack_said said = (enum slack_said)msg_get_u8(&m);
+    *number = msg_get_u64(&m);
+    assert_true(msg_get_span(&m, 64).n == (said == SLACK_DENY && strcmp(who, "U1") == 0 ? 5 : 0) ||
+                said == SLACK_NOT_NOW);
+    return said;
+}
+
+/* Eight that are not told yet, and then none is decided; others take none of those places, and no row another's. */
+static void who_presses_takes_from_nobody_else(void **state)
+{
+    uint64_t number;
+    const char *const names[] = {"one", "two"};
+    keep_secret("url", "https://hooks.slack.com/services/x");
+    for (size_t i = 0; i < 2; i++)
+        give(&(struct wire_tell_place){.name = span_str(names[i]),
+                                       .kind = TELL_SLACK,
+                                       .of = {{(uint8_t)i}},
+                                       .secret = SPAN("url"),
+                                       .signing = SPAN("key"),
+                                       .npeople = 1,
+                                       .people = {{SPAN("T1/U1"), SPAN("alice")}}});
+    desk = introduce(ROLE_DESK);
+    settle();
+    assert_int_equal(press("one", "U1", 1, &number), SLACK_NOT_NOW); /* its key is not stored */
+    keep_secret("key", KEY);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(press("one", "U2", 10 + i, &number), SLACK_DENY);
+        assert_int_equal(number != 0, i < 2);
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(press("one", "U1", 20 + i, &number), SLACK_DENY);
+        assert_true(number != 0);
+    }
+    assert_int_equal(press("one", "U1", 30, &number), SLACK_NOT_NOW);
+    assert_int_equal(press("two", "U1", 40, &number), SLACK_DENY);
+    assert_true(number != 0);
+    chan_free(&desk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signature_is_that_of_the_specification), cmocka_unit_test(what_is_no_key_signs_nothing),
-        FRESH(it_goes_where_the_parent_said_and_nowhere_else), FRESH(what_became_of_it_is_of_the_one_that_was_meant)};
+        FRESH(it_goes_where_the_parent_said_and_nowhere_else), FRESH(what_became_of_it_is_of_the_one_that_was_meant),
+        FRESH(who_presses_takes_from_nobody_else)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

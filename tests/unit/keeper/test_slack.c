@@ -23,7 +23,10 @@ static struct slack_seen seen;
 static int take_at(struct span key, const char *stamp, const char *signature, const char *body, uint64_t now)
 {
     struct err e = {{0}};
-    int bad = slack_take(&seen, key, span_str(stamp), span_str(signature), span_str(body), now, &e);
+    struct slack_mark mark;
+    enum slack_said why;
+    int bad = slack_signed(key, span_str(stamp), span_str(signature), span_str(body), now, &mark, &e);
+    bad = bad == 0 ? slack_once(&seen, &mark, now, &why, &e) : bad;
     assert_true(bad == 0 || (e.text[0] != '\0' && strstr(e.text, "a2114d57") == NULL));
     return bad;
 }
@@ -90,8 +93,9 @@ static char *form(const char *json)
 
 #define PRESS(team, action)                                                                                          \
     "{\"type\":\"block_actions\"," team "\"actions\":[" action "],\"response_url\":\"https://x/y\"}"
-#define ALICE    "\"team\":{\"id\":\"T012AB3C4\"},\"user\":{\"id\":\"U9ZX8Y7\",\"name\":\"bob\"},"
-#define DENY(id) "{\"type\":\"button\",\"action_id\":\"deny\",\"value\":\"" id "\"}"
+#define ALICE            "\"team\":{\"id\":\"T012AB3C4\"},\"user\":{\"id\":\"U9ZX8Y7\",\"name\":\"bob\"},"
+#define TEAM(team, home) "\"team\":" team ",\"user\":{\"id\":\"U9ZX8Y7\"" home "},"
+#define DENY(id)         "{\"type\":\"button\",\"action_id\":\"deny\",\"value\":\"" id "\"}"
 
 static int read_of(const char *body, struct slack_press *p, struct arena *a)
 {
@@ -121,6 +125,12 @@ static void who_pressed_what_is_read_strictly(void **state)
         {PRESS("\"team\":{\"id\":\"T0/U1\"},\"user\":{\"id\":\"U9ZX8Y7\"},", DENY("%s")), -1, false},
         {PRESS("\"team\":{\"id\":\"T012AB3C4\"},\"user\":{\"id\":\"alice\"},", DENY("%s")), -1, false},
         {PRESS(ALICE "\"user\":{\"id\":\"U1111111\"},", DENY("%s")), -1, false},
+        {PRESS(TEAM("{\"id\":\"T012AB3C4\"}", ",\"team_id\":\"T012AB3C4\""), DENY("%s")), 0, true},
+        {PRESS(TEAM("null", ",\"team_id\":\"T012AB3C4\""), DENY("%s")), 0, true},
+        {PRESS(TEAM("null", ""), DENY("%s")), -1, false},
+        {PRESS(TEAM("null", ",\"team_id\":null"), DENY("%s")), -1, false},
+        {PRESS(TEAM("{\"id\":\"T012AB3C4\"}", ",\"team_id\":\"T0OTHER\""), DENY("%s")), -1, false},
+        {PRESS(TEAM("{\"id\":\"T012AB3C4\"}", ",\"team_id\":7"), DENY("%s")), -1, false},
         {"[1]", -1, false},
         {"{\"type\":", -1, false},
     };

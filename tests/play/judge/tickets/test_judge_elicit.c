@@ -1,5 +1,5 @@
 /* The judge: a held call of an agent whose own client can ask its user (MCP's Multi Round-Trip). */
-#include "tests/play/judge/play.h"
+#include "tests/play/judge/play_lease.h"
 
 #define HOLDS "hold write POST /w rule=writes cred=1 wait=1000\n"
 #define CALL(id, more)                                                                                               \
@@ -128,6 +128,34 @@ static void what_was_declined_is_not_sent(void **state)
     covers("E1");
 }
 
+/* The words of the form are searched as the agent's own are: no ticket has a lease in its history. Its own, another
+ * sandbox's, and its own in a coding. */
+static void a_lease_in_the_form_is_not_written_down(void **state)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct play p;
+        struct wire_lease l;
+        char call[1024], coded[8] = "";
+        open_with(&p, HOLDS, &l);
+        assert_int_equal(judge_config(p.j, SPAN("desk_url"), SPAN("https://desk.example")), JUDGE_CONFIG_OK);
+        l.sandbox = i == 1 ? SPAN("another") : l.sandbox;
+        tell_lease(&p, &l);
+        if (i == 2)
+            (void)snprintf(coded, sizeof(coded), "%%%02x", text_of(1)[0]);
+        (void)snprintf(call, sizeof(call), CALL("2", FILLED("\"answer\":\"deny\",\"reason\":\"use %s%s\"")), coded,
+                       text_of(1) + (i == 2));
+        give_request(&p, XID(1), RPC(call));
+        if (i == 1)
+            (void)expect(&p, ROLE_LEDGER, M_LEASE_LEAK, XID(1));
+        (void)expect_reply(&p, XID(1), 403, i == 1 ? "lease-leaked" : "lease-misplaced");
+        (void)expect(&p, ROLE_LEDGER, M_AUDIT, XID(1));
+        assert_true(span_find(dynbuf_span(&p.got.payload), span_str(text_of(1) + 1)) == p.got.payload.n);
+        expect_nothing(&p);
+        play_close(&p);
+    }
+    covers("D12");
+}
+
 static void who_accepts_has_approved_nothing(void **state)
 {
     struct play p;
@@ -200,6 +228,7 @@ int main(void)
         cmocka_unit_test(who_comes_again_waits_and_gets_the_answer),
         cmocka_unit_test(who_declines_takes_it_back),
         cmocka_unit_test(what_was_declined_is_not_sent),
+        cmocka_unit_test(a_lease_in_the_form_is_not_written_down),
         cmocka_unit_test(who_accepts_has_approved_nothing),
         cmocka_unit_test(others_are_told_as_before),
         cmocka_unit_test(the_server_hears_of_no_round_but_its_own),

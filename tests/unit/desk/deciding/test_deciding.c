@@ -514,6 +514,20 @@ static void the_history_is_searched(void **state)
         if (says("\"id\":\"hhh0") != rows[i].first || says("\"id\":\"hhh1") != rows[i].second)
             fail_msg("export%s", rows[i].query);
     }
+    /* What the sandbox's own client said stands as such, and what an operator of that name said does not. */
+    static const char label[] = "untrusted: written by whoever asks";
+    static const char *const channel[] = {"''", "'page'"};
+    for (size_t i = 0; i < 2; i++) {
+        char change[160];
+        (void)snprintf(change, sizeof(change),
+                       "UPDATE ticket SET decided_by='client', decided_channel=%s WHERE id LIKE 'hhh0%%'",
+                       channel[i]);
+        sql(change);
+        assert_int_equal(get("/history?q=fridays"), 200);
+        assert_true(says("on Fridays") && says(label) == (i == 0));
+        assert_int_equal(get("/tickets/hhh00000000000000000000000"), 200);
+        assert_true(says("on Fridays") && says(label) == (i == 0));
+    }
     assert_int_equal(get("/history?q=a&q=b"), 400);
     assert_int_equal(get("/history?after=x"), 400);
     assert_int_equal(get("/history?q=%00"), 400);
