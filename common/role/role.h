@@ -24,10 +24,10 @@ enum {
     WALL_FILES = 1u << 4,      /* open, rename, unlink, fsync, locks: below the folders Landlock names */
     WALL_READ_FILES = 1u << 5, /* open for reading only */
     WALL_UNIX_LISTEN = 1u << 6,
-    WALL_PAIR = 1u << 7, /* socketpair(AF_UNIX, SOCK_STREAM) */
-    WALL_WAIT = 1u << 8, /* how a child of its own ended */
-    WALL_LINKS =
-        1u << 9, /* beside WALL_FILES: openat2 and chmod, and symbolic links may be made below the same folders */
+    WALL_PAIR = 1u << 7,   /* socketpair(AF_UNIX, SOCK_STREAM) */
+    WALL_WAIT = 1u << 8,   /* how a child of its own ended */
+    WALL_LINKS = 1u << 9,  /* beside WALL_FILES: openat2, and symbolic links may be made below the same folders */
+    WALL_MODES = 1u << 11, /* chmod: of whatever its user owns and can reach by its path */
     WALL_UNIX =
         1u << 10, /* socket(AF_UNIX, SOCK_STREAM), connect: to whatever socket its user may open by its path */
 };

@@ -281,9 +281,11 @@ static const struct call calls[] = {
     ALLOW_FCNTL(FILES, F_SETLK), ALLOW_FCNTL(FILES, F_SETLKW), ALLOW_FCNTL(FILES, F_GETLK),
     ALLOW_FCNTL(FILES, F_OFD_SETLK), ALLOW_FCNTL(FILES, F_OFD_GETLK),
 
-    ALLOW(LINKS, openat2), ALLOW(LINKS, symlinkat), ALLOW(LINKS, chmod), ALLOW(LINKS, fchmodat),
+    ALLOW(LINKS, openat2), ALLOW(LINKS, symlinkat),
+
+    ALLOW(MODES, chmod), ALLOW(MODES, fchmodat),
     /* as newer libraries do that where no link is to be followed; they go on without it */
-    {.group = WALL_LINKS, .nr = FCHMODAT2, .error = ENOSYS},
+    {.group = WALL_MODES, .nr = FCHMODAT2, .error = ENOSYS},
 
     ALLOW_SOCKET(UNIX_LISTEN, AF_UNIX, SOCK_STREAM, 0),
     ALLOW(UNIX_LISTEN, bind), ALLOW(UNIX_LISTEN, listen), ALLOW(UNIX_LISTEN, accept4), ALLOW(UNIX_LISTEN, accept),

@@ -76,7 +76,7 @@ static void take(int dir, bool replace, struct stream_end *e)
 int main(void)
 {
     static const char *const here[] = {".", NULL};
-    static const struct wall wall = {.calls = WALL_FILES | WALL_LINKS, .rw_dirs = here};
+    static const struct wall wall = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES, .rw_dirs = here};
     struct stream_end end = {.code = 0};
     enum stream_what what = STREAM_NOTHING;
     uint64_t most;

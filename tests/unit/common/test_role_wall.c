@@ -472,25 +472,28 @@ static void test_dns(void **state)
 #endif
 }
 
-/* What unpacks an image. */
+/* What unpacks an image, and what puts files back into a workspace. */
 static void test_links(void **state)
 {
     static const char *dirs[] = {dir, NULL};
     static const struct wall w = {.calls = WALL_FILES | WALL_LINKS, .rw_dirs = dirs};
-    /* no folder bounds a chmod: what its user owns and can reach by name is what it may be of */
     static const struct row rows[] = {
         ROW(write_inside, FINE),    ROW(link_inside, FINE),        ROW(link_elsewhere, REFUSED),
         ROW(through_link, REFUSED), ROW(write_elsewhere, REFUSED), ROW(openat2_elsewhere, REFUSED),
-        ROW(device_inside, KILLED), ROW(chmod_elsewhere, FINE),    ROW(tcp_socket, KILLED),
-        ROW(unix_socket, KILLED),   ROW(fchmodat2_inside, FINE),
+        ROW(device_inside, KILLED), ROW(chmod_elsewhere, KILLED),  ROW(fchmodat2_inside, KILLED),
+        ROW(tcp_socket, KILLED),    ROW(unix_socket, KILLED),
     };
     static const struct wall none = {.calls = WALL_FILES, .rw_dirs = dirs};
-    static const struct row not [] = {ROW(chmod_elsewhere, KILLED), ROW(link_inside, KILLED),
-                                      ROW(openat2_elsewhere, KILLED)};
+    static const struct row not [] = {ROW(link_inside, KILLED), ROW(openat2_elsewhere, KILLED)};
+    /* no folder bounds a chmod: what its user owns and can reach by name is what it may be of */
+    static const struct wall modes = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES, .rw_dirs = dirs};
+    static const struct row may[] = {ROW(chmod_elsewhere, FINE), ROW(fchmodat2_inside, FINE),
+                                     ROW(write_elsewhere, REFUSED)};
     (void)state;
     CHECK("unpack-image", w, nobody);
     CHECK("unpack-image", w, rows);
     CHECK("without links", none, not );
+    CHECK("workspace", modes, may);
 }
 
 static void test_files(void **state)
