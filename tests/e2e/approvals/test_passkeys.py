@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Passkeys: added with a link, to sign in, and to say yes to one very request, which the keeper looks at before it gives out anything."""
 import base64
+import contextlib
 import re
 import sqlite3
 import urllib.parse
@@ -115,7 +116,7 @@ def a_desk_that_says_yes_by_itself_gets_no_credential(lab):
     agent.wait()
     other = key.sign(challenge(alice, ticket), flags=0x01).split(".")  # signed, and not as it must be
     gw.stop()
-    with sqlite3.connect(gw.state / "store/ledger.db") as db:
+    with contextlib.closing(sqlite3.connect(gw.state / "store/ledger.db")) as db, db:
         blob = b"".join(len(p).to_bytes(4, "big") + p for p in map(unb64, other))
         db.execute("INSERT INTO vote VALUES (?,'alice','approved','page','passkey','',zeroblob(32),?,1,'')", (ticket, blob))
         db.execute("UPDATE ticket SET state='approved', decided_by='alice', decided_channel='page' WHERE id=?", (ticket,))

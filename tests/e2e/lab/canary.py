@@ -196,8 +196,18 @@ def walk(path, excluded):
             yield from walk(entry.path, excluded)
 
 
-def search(secrets, paths, excluded=()):
-    """Findings of any of the secrets (bytes) below the paths. Raises OSError for what cannot be read."""
+def search(secrets, paths, excluded=(), again=3):
+    """Findings of any of the secrets (bytes) below the paths. Raises OSError for what cannot be read. If a file goes meanwhile
+    (a database's log goes into it when the last one closes it), all is looked at once more."""
+    try:
+        return search_once(secrets, paths, excluded)
+    except FileNotFoundError:
+        if again == 0:
+            raise
+        return search(secrets, paths, excluded, again - 1)
+
+
+def search_once(secrets, paths, excluded):
     for secret in secrets:
         if len(secret) < SHORTEST:
             raise ValueError(f"a canary of {len(secret)} bytes would be found by chance")
