@@ -108,6 +108,10 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
 
     if (f.all == NULL)
         return err_set(e, "there is no memory for it");
+    if (s->away != NULL && o->what == ORDER_LIST && away_look(s->away, SPAN_NONE, e) != 0) {
+        free(f.all);
+        return -1;
+    }
     if (shelf_each(s->dir, "", "", see_shelf, &f) != 0) {
         free(f.all);
         return err_errno(e, "the folder of checkpoints cannot be read");
@@ -125,18 +129,35 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
 
 /* --- one of them --------------------------------------------------------------------------- */
 
+int store_find(const struct store *s, const struct order *o, struct shelf *shelf, char id[FORM_ID + 1], struct err *e)
+{
+    int rc = shelf_find(s->dir, o->tenant, o->which, shelf, id, e);
+
+    if (rc != 1 || s->away == NULL || o->what == ORDER_FORGET || o->what == ORDER_LOOK_STEP ||
+        form_stays_here(o->name))
+        return rc;
+    /* Whose a damaged one is, nobody can tell: as here, the operator alone hears of it. */
+    struct span named = span_eq(o->tenant, SHELF_OPERATORS) ? o->which : SPAN_NONE;
+    return away_look(s->away, named, e) == 0 ? shelf_find(s->dir, o->tenant, o->which, shelf, id, e) : -1;
+}
+
 /* What an idle sandbox is kept in, or a step may be undone from, is nobody's to remove, also by its id. */
-static bool is_held(const struct shelf *s, const char *id)
+static bool is_held(struct span name)
+{
+    return span_eq(name, FORM_OF_IDLE) || span_eq(name, FORM_OF_UNDO);
+}
+
+/* A damaged one is called nothing: it can be removed. */
+static bool is_called(const struct shelf *s, const char *id, bool is(struct span name))
 {
     struct form_head h;
     struct dynbuf b;
     struct err e;
 
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    bool is = shelf_head(s, id, &b, &h, &e) == 0 && /* a damaged one can be removed */
-              (span_eq(h.name, FORM_OF_IDLE) || span_eq(h.name, FORM_OF_UNDO));
+    bool does = shelf_head(s, id, &b, &h, &e) == 0 && is(h.name);
     dynbuf_free(&b);
-    return is;
+    return does;
 }
 
 int store_look(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
@@ -147,7 +168,7 @@ int store_look(const struct store *s, const struct order *o, struct dynbuf *out,
     struct dynbuf b;
 
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
+    int rc = store_find(s, o, &shelf, id, e);
     if (rc == 0)
         rc = shelf_head(&shelf, id, &b, &h, e);
     if (rc == 0 && (span_eq(h.name, FORM_OF_IDLE) ||
@@ -165,20 +186,33 @@ int store_look(const struct store *s, const struct order *o, struct dynbuf *out,
 
 /* --- an end -------------------------------------------------------------------------------- */
 
+/* There first: what is gone here alone would come back from there. */
+static int remove_one(const struct store *s, const struct shelf *shelf, const char *id, bool there, struct err *e)
+{
+    if (there && away_drop(s->away, shelf, id, e) != 0)
+        return -1;
+    return (!there || away_gone(shelf, id) == 0) && waste_mark(shelf) == 0 && unlinkat(shelf->dir, id, 0) == 0 &&
+                   fsync(shelf->dir) == 0
+               ? 0
+               : err_errno(e, "the checkpoint cannot be removed");
+}
+
 int store_remove(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
 {
     char id[FORM_ID + 1];
     struct shelf shelf;
     struct err why;
 
-    int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
-    if (rc == 0 && o->what == ORDER_REMOVE && is_held(&shelf, id))
+    int rc = store_find(s, o, &shelf, id, e);
+    if (rc == 0 && o->what == ORDER_REMOVE && is_called(&shelf, id, is_held))
         rc = 1;
-    if (rc == 0 && (waste_mark(&shelf) != 0 || unlinkat(shelf.dir, id, 0) != 0 || fsync(shelf.dir) != 0))
-        rc = err_errno(e, "the checkpoint cannot be removed");
+    bool there = s->away != NULL && o->what == ORDER_REMOVE;
+    if (rc == 0)
+        rc = remove_one(s, &shelf, id, there && !is_called(&shelf, id, form_stays_here), e);
     /* What another one of its owner needs stays. While one is written or read, all of it does, until the next time.
      */
-    if (rc == 0 && shelf_alone(&shelf) && waste_clear(&shelf, true, &why) != 0)
+    if (rc == 0 && shelf_alone(&shelf) &&
+        (waste_clear(&shelf, true, &why) != 0 || (there && away_tidy(s->away, &shelf, &why) != 0)))
         log_warn("checkpoints: %s", why.text);
     if (rc == 0)
         msg_put_span(out, span_str(id));

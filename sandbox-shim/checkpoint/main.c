@@ -9,6 +9,7 @@
 #include "common/net/chan.h"
 #include "common/role/role.h"
 #include "proxy/msgs.h"
+#include "sandbox-shim/checkpoint/away/carrier.h"
 #include "sandbox-shim/checkpoint/store.h"
 
 enum { PATH_ROOM = 2048 };
@@ -49,7 +50,9 @@ int main(void)
     static char path[PATH_ROOM];
     const char *given = getenv("COUNTERSIGN_CHECKPOINTS"), *most = getenv("COUNTERSIGN_CHECKPOINTS_MOST");
     const char *dirs[] = {path, NULL};
-    const struct wall wall = {.calls = WALL_FILES, .rw_dirs = dirs};
+    const struct wall wall = {.calls = WALL_FILES | carrier_calls(), .rw_dirs = dirs};
+    const struct away_carrier *carrier = carrier_prepare();
+    struct away away;
     enum store_end how = STORE_FAILED;
     struct store s = {.dir = -1, .how = &how};
     struct dynbuf payload, out;
@@ -68,6 +71,9 @@ int main(void)
     role_job_order(&f, &payload);
     if (f.type != M_CHECKPOINT_ORDER || f.nfds > 1 || order_get(f.payload, &o) != 0)
         log_die("the warden's order cannot be understood; is this the same version of countersignd?");
-    int rc = run(&s, &o, f.nfds == 1 ? f.fd[0] : -1, &out, &e);
+    int rc = carrier != NULL ? away_open(&away, s.dir, s.most, carrier, &e) : 0;
+    s.away = carrier != NULL ? &away : NULL;
+    if (rc == 0)
+        rc = run(&s, &o, f.nfds == 1 ? f.fd[0] : -1, &out, &e);
     return answer(f.id, rc, how, &out, &e) ? 0 : 1;
 }

@@ -189,6 +189,8 @@ static int name_is_free(const struct saving *v)
     shelf_close(&other);
     if (rc != 0)
         return rc == 1 ? 0 : -1;
+    if (span_eq(span_str(id), v->head.id)) /* who looked elsewhere meanwhile has found this one */
+        return 0;
     *v->store->how = STORE_TAKEN;
     return err_set(v->err, "a checkpoint of this name exists: %s", id);
 }
@@ -213,7 +215,58 @@ static int put_list(struct saving *v, struct dynbuf *file)
     return ok ? 0 : err_set(v->err, "there is no memory for it");
 }
 
-/* Pieces before the list that names them; both have their names when all of it is on the disk, one save at a time. */
+/* May it be kept? One save at a time asks, with the lock of all. */
+static int may_stay(struct saving *v, uint64_t file)
+{
+    uint64_t there = shelf_bytes(&v->shelf), more = v->pack.bytes + file;
+
+    if (there > v->store->most || more > v->store->most - there)
+        return too_much(v);
+    return shelf_kept(&v->shelf) >= SHELF_KEPT_MAX ? too_many(v) : name_is_free(v);
+}
+
+/* NULL: here alone. Such a one is needed for as long as that sandbox is of this gateway, and also while no store
+ * answers. */
+static const struct away *away_of(const struct saving *v)
+{
+    return form_stays_here(v->order->name) ? NULL : v->store->away;
+}
+
+/* Those that this one needs; others are of what stays here, or lie there already. */
+static int packs_up(struct saving *v, const struct away *away)
+{
+    pieces_free(&v->pieces); /* they do not know its own */
+    if (pieces_load(&v->shelf, &v->pieces, v->err) != 0)
+        return -1;
+    if (pieces_want(&v->pieces, dynbuf_span(&v->rows)) != 0)
+        return err_set(v->err, "the checkpoint cannot be read again");
+    return away_packs_up(away, &v->shelf, &v->pieces, v->err);
+}
+
+/* Elsewhere as well, before it is answered; others do not wait meanwhile. */
+static int keep_away(struct saving *v, const char *tmp, const char *id, int all)
+{
+    const struct away *away = away_of(v);
+    struct err why;
+
+    if (away == NULL)
+        return 0;
+    *v->store->how = STORE_FAILED;
+    if (flock(all, LOCK_UN) != 0)
+        return full(v);
+    int rc = packs_up(v, away) == 0 && away_up(away, &v->shelf, tmp, id, v->err) == 0 ? 0 : -1;
+    if (rc == 0 && flock(all, LOCK_EX) != 0)
+        rc = full(v);
+    if (rc == 0)
+        rc = name_is_free(v);
+    if (rc != 0 &&
+        (waste_mark(&v->shelf) != 0 || away_gone(&v->shelf, id) != 0 || away_drop(away, &v->shelf, id, &why) != 0))
+        log_warn("checkpoints: of one that was not kept something may lie in the checkpoint store until the next one "
+                 "is kept or removed");
+    return rc;
+}
+
+/* Pieces before the list that names them; both have their names when all of it is on the disk. */
 static int commit(struct saving *v, const char *id, int all)
 {
     char tmp[8 + FORM_ID + 1];
@@ -230,22 +283,15 @@ static int commit(struct saving *v, const char *id, int all)
         full(v);
         goto out;
     }
-    uint64_t there = shelf_bytes(&v->shelf), more = v->pack.bytes + file.n;
-    if (there > v->store->most || more > v->store->most - there) {
-        too_much(v);
+    if (may_stay(v, file.n) != 0)
         goto out;
-    }
-    if (shelf_kept(&v->shelf) >= SHELF_KEPT_MAX) {
-        too_many(v);
-        goto out;
-    }
-    if (name_is_free(v) != 0)
-        goto out;
-    if (pack_name(&v->pack, id) != 0 || renameat(dir, tmp, dir, id) != 0 || fsync(dir) != 0) {
+    if (pack_name(&v->pack, id) != 0) {
         full(v);
         goto out;
     }
-    rc = 0;
+    if (keep_away(v, tmp, id, all) != 0)
+        goto out;
+    rc = renameat(dir, tmp, dir, id) == 0 && fsync(dir) == 0 ? 0 : full(v);
 out:
     if (fd >= 0)
         close(fd);
@@ -259,6 +305,7 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
 {
     char text[ID_TEXT + 1], folder[SHELF_NAME + 1];
     const struct order *o = v->order;
+    const struct away *away = away_of(v);
     struct timespec now;
     struct id fresh;
 
@@ -275,9 +322,14 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
                                  .generation = o->generation,
                                  .created_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000};
     shelf_of(o->tenant, o->owner, folder);
+    if (away != NULL && o->name.n > 0 && away_look(away, SPAN_NONE, v->err) != 0)
+        return -1;
+    if (v->store->away != NULL && away_shelf(v->store->away, folder, away != NULL, v->err) != 0)
+        return -1;
     if (name_is_free(v) != 0 || shelf_open(v->store->dir, folder, true, &v->shelf, v->err) != 0)
         return -1;
-    if (shelf_alone(&v->shelf) && waste_clear(&v->shelf, false, v->err) != 0)
+    if (shelf_alone(&v->shelf) &&
+        (waste_clear(&v->shelf, false, v->err) != 0 || (away != NULL && away_tidy(away, &v->shelf, v->err) != 0)))
         return -1;
     if (shelf_share(&v->shelf) != 0)
         return err_errno(v->err, "the folder of checkpoints cannot be locked");

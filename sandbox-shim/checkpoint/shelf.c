@@ -98,6 +98,7 @@ static int key_read(struct shelf *s, bool make)
 int shelf_open(int store, const char *name, bool make, struct shelf *s, struct err *e)
 {
     *s = (struct shelf){.dir = -1, .lock = -1};
+    (void)snprintf(s->name, sizeof(s->name), "%s", name);
     if (make && mkdirat(store, name, 0700) == 0 && fsync(store) != 0)
         return err_errno(e, "the folder of checkpoints cannot be written");
     s->dir = openat(store, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -6,6 +6,8 @@
  *   tmp-ID    what is being written; of nobody any more once nobody has the lock
  *   lock      shared: who reads or writes one; alone: who throws away what no checkpoint needs
  *   waste     there may be some
+ *   up-NAME   the key, or a pack, is elsewhere as well (away/away.h)
+ *   gone-NAME   what is not here any more is to go there as well
  *
  * What is to survive is on the disk before it has its name, and its name before it is answered. */
 #ifndef SANDBOX_SHIM_CHECKPOINT_SHELF_H
@@ -24,6 +26,7 @@ enum {
 struct evp_mac_ctx_st;
 struct shelf {
     int dir, lock; /* -1: none */
+    char name[SHELF_NAME + 1];
     struct evp_mac_ctx_st *mac;
 };
 

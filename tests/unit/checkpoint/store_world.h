@@ -165,7 +165,10 @@ static int save(const char *name)
 static int load(const char *which)
 {
     const struct order o = {.what = ORDER_LOAD, .tenant = SPAN("default"), .which = span_str(which)};
-    (void)in("chmod -R u+rwx back; rm -rf back; mkdir back");
+    char back[64];
+    (void)snprintf(back, sizeof(back), "%s/back", top);
+    if (rmdir(back) != 0 || mkdir(back, 0755) != 0)
+        (void)in("chmod -R u+rwx back; rm -rf back; mkdir back");
     return with("back", SPAN_NONE, &o);
 }
 
