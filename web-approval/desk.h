@@ -20,6 +20,7 @@ struct chan;
 struct chore;
 struct client;
 struct frame;
+struct glances;
 struct loop;
 struct pictures;
 struct policy;
@@ -114,6 +115,7 @@ struct desk {
     struct follow *following;
     struct pictures *pictures; /* pictures.h */
     struct diffs *diffs;       /* diffs/diffs.h */
+    struct glances *glances;   /* glance/glance.h; NULL until a list was shown */
     bool diffs_again;          /* the store could not be read when it was asked which are wanted */
     struct chore *chores;      /* chore.h */
     struct task_kinds kinds;   /* of tasks */

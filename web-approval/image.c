@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/memfd.h"
 #include "policy/policy.h"
+#include "web-approval/glance/glance.h"
 
 enum { IMAGE_MAX = 64 * 1024 * 1024 };
 
@@ -30,6 +31,7 @@ int image_take(struct desk *d, int fd)
         policy_close(d->policy);
         memfd_unmap(&d->image);
     }
+    glance_forget(d);
     d->policy = fresh;
     d->image = image;
     return 0;

@@ -21,7 +21,7 @@ function left(ms) {
   const s = Math.floor(ms / 1000);
   if (s < 120) return `${s} s`;
   if (s < 7200) return `${Math.floor(s / 60)} min`;
-  if (s < 172800) return `${Math.floor(s / 3600)} h`;
+  if (s < 172800) return `${Math.floor(s / 3600)} h${Math.floor(s / 60) % 60 ? ` ${Math.floor(s / 60) % 60} min` : ""}`;
   return `${Math.floor(s / 86400)} days`;
 }
 

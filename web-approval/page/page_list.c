@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "web-approval/deciding/deciding.h"
+#include "web-approval/glance/glance.h"
 #include "web-approval/groups/groups.h"
 #include "web-approval/page/page.h"
 #include "web-approval/people/people.h"
@@ -39,33 +40,60 @@ static bool says_where(struct exchange *x, const struct ticket *t)
     return !t->has_query && where.p && span_eq(where, t->summary);
 }
 
-/* What it does, from the judge's facts: the first few. */
-static void card_facts(struct exchange *x, const struct json *list)
+static void card_value(struct exchange *x, struct span name, struct span value)
 {
-    size_t n = 0;
+    PUT(x, "<span>");
+    show_cut(&x->out, name, 40);
+    PUT(x, " <b>");
+    if (value.n)
+        show_cut(&x->out, value, 80);
+    else
+        PUT(x, "<i>empty</i>");
+    PUT(x, "</b></span> ");
+}
 
-    if (!list || !list->child)
+/* What it does in the first few values: those of the judge's facts, and of what no pack knows, of its body. */
+static void card_matters(struct exchange *x, const struct json *facts, const struct glance *g)
+{
+    bool said = facts && facts->child;
+    size_t n = 0, all = said ? facts->count : g ? g->values : 0;
+
+    if (all == 0)
         return;
     PUT(x, "<p class=\"matters\">");
-    for (const struct json *f = list->child; f && n < CARD_FACTS; f = f->next, n++) {
-        PUT(x, "<span>");
-        show_cut(&x->out, json_text(f, SPAN("label")), 40);
-        PUT(x, " <b>");
-        show_cut(&x->out, json_text(f, SPAN("value")), 80);
-        PUT(x, "</b></span> ");
-    }
-    if (list->count > n)
-        (void)dynbuf_addf(&x->out, "<span>%zu more</span>", list->count - n);
+    for (const struct json *f = said ? facts->child : NULL; f && n < CARD_FACTS; f = f->next, n++)
+        card_value(x, json_text(f, SPAN("label")), json_text(f, SPAN("value")));
+    for (; !said && n < g->nsaid && n < CARD_FACTS; n++)
+        card_value(x, span_of(g->name[n].c, g->name[n].n), span_of(g->value[n].c, g->value[n].n));
+    if (all > n)
+        (void)dynbuf_addf(&x->out, "<span>%zu more</span>", all - n);
     PUT(x, "</p>\n");
 }
 
-static void card_when(struct exchange *x, const struct ticket *t, const struct reading *r)
+/* What is to be looked at twice before anything else; and what nobody could look at here. */
+static void card_look(struct exchange *x, const struct ticket *t, const struct glance *g)
+{
+    if (g && g->flags) {
+        PUT(x, "<p class=\"look\"><span class=\"warn\">");
+        show_own(&x->out, g->blocks ? "cannot be approved" : "look twice");
+        PUT(x, "</span> ");
+        show_own(&x->out, g->first);
+        if (g->flags > 1)
+            (void)dynbuf_addf(&x->out, ", and %zu more", g->flags - 1);
+        PUT(x, "</p>\n");
+    }
+    if (!g || !g->read) {
+        PUT(x, "<p class=\"look\">Its body, ");
+        show_size(&x->out, t->body_size);
+        PUT(x, ", is read when you open it</p>\n");
+    }
+}
+
+static void card_when(struct exchange *x, const struct ticket *t)
 {
     struct dynbuf *out = &x->out;
 
     PUT(x, "<p class=\"meta\">");
-    if (r->nflags)
-        PUT(x, "<span class=\"warn\">look twice</span> ");
     page_asker_word(x, t);
     PUT(x, " ");
     people_looking_word(x, t);
@@ -87,16 +115,13 @@ static void card_when(struct exchange *x, const struct ticket *t, const struct r
     PUT(x, "</p>\n");
 }
 
-/* Its head and facts are read here; the body, when it is opened. */
 static void card(struct exchange *x, const struct ticket *t)
 {
+    const struct glance *g = glance_of(x->desk, t);
     struct dynbuf *out = &x->out;
-    struct view v = {.t = *t};
     struct arena a;
 
     arena_init(&a, CARD_ARENA);
-    page_read(x, &v, &a);
-
     (void)dynbuf_addf(out, "<li class=\"card e-%s\" data-ticket=\"", deciding_is_grave(t) ? "grave" : "other");
     show_text(out, t->id);
     PUT(x, "\">\n<p class=\"kind\">");
@@ -106,11 +131,12 @@ static void card(struct exchange *x, const struct ticket *t)
     PUT(x, "\">");
     page_summary(x, t, 240);
     PUT(x, "</a></h3>\n");
-    card_facts(x, v.asked.facts);
-    if (v.r.nflags || !says_where(x, t))
+    card_look(x, t, g);
+    card_matters(x, json_parse(t->facts_json, &a), g);
+    if (!g || g->flags || !says_where(x, t))
         card_where(x, t);
     PUT(x, "</div>\n");
-    card_when(x, t, &v.r);
+    card_when(x, t);
     PUT(x, "</li>\n");
     arena_free(&a);
 }
@@ -121,10 +147,15 @@ struct row {
     bool told;                /* within a group */
 };
 
+/* A list that is made: x->step is both. */
 struct waiting {
+    struct glance_walk walk;
     struct row row[PAGE_WAITING];
     size_t n;
     struct desk_waits all; /* that are not shown, too */
+    uint64_t pending;
+    bool unread; /* the store could not be */
+    struct err why;
 };
 
 /* A burst is one row: what differs in it stands on the page behind it, where it is decided. */
@@ -132,13 +163,15 @@ static void group_card(struct exchange *x, const struct waiting *all, const size
 {
     const struct ticket *t = &all->row[at[0]].t;
     struct dynbuf *out = &x->out;
-    size_t waits = 0;
+    size_t waits = 0, twice = 0;
 
     (void)dynbuf_addf(out, "<li class=\"card group e-%s\" data-ticket=\"", deciding_is_grave(t) ? "grave" : "other");
     for (size_t i = 0; i < n; i++) {
         show_own(out, i ? " " : "");
         show_text(out, all->row[at[i]].t.id);
         waits += all->row[at[i]].t.asker.waits;
+        const struct glance *g = glance_of(x->desk, &all->row[at[i]].t);
+        twice += g && g->flags;
     }
     PUT(x, "\">\n<p class=\"kind\">");
     page_badge(out, t->effect);
@@ -146,7 +179,11 @@ static void group_card(struct exchange *x, const struct waiting *all, const size
     show_text(out, t->id);
     (void)dynbuf_addf(out, "\">%zu alike: ", n);
     page_summary(x, t, 240);
-    PUT(x, "</a></h3>\n<p class=\"matters\"><span>Open them to see what differs</span></p>\n");
+    PUT(x, "</a></h3>\n");
+    if (twice)
+        (void)dynbuf_addf(out, "<p class=\"look\"><span class=\"warn\">look twice</span> at %zu of them</p>\n",
+                          twice);
+    PUT(x, "<p class=\"matters\"><span>Open them to see what differs</span></p>\n");
     card_where(x, t);
     (void)dynbuf_addf(out, "</div>\n<p class=\"meta\"><span class=\"askers\">%zu of %zu agents wait</span> ", waits,
                       n);
@@ -317,44 +354,57 @@ static int recent_row(void *ctx, const struct ticket *t)
     return 0;
 }
 
-static void list_body(struct exchange *x, uint64_t pending)
+static void show_list(struct exchange *x)
 {
     const struct ticket_filter recent = {.state = SPAN("decided"), .limit = PAGE_RECENT};
     struct recent rows = {x, false};
-    struct waiting *all = arena_alloc(&x->arena, sizeof *all);
-    struct err e;
+    struct waiting *all = x->step;
+    char title[64];
 
-    if (!all) {
-        page_problem(x, 503, "Not possible now", "There is no memory for this page.");
-        return;
-    }
-    all->n = 0;
+    (void)snprintf(title, sizeof(title), "%llu waiting", (unsigned long long)all->pending);
+    page_begin(x, 200, "list", all->pending ? title : "Nothing waits");
     PUT(x, "<div class=\"title\"><h1>Waiting for a decision</h1></div>\n<div id=\"waiting\">\n");
-    if (pending == 0)
+    if (all->pending == 0)
         PUT(x, "<div class=\"empty\"><p>Nothing waits.</p><p class=\"meta\">When an agent asks for something that a "
                "rule holds, it stands here until somebody decides. What was decided is in the <a "
                "href=\"/history\">history</a>; try a request against the <a "
                "href=\"/policy\">policy</a>.</p></div>\n");
-    int rc =
-        desk_store_waiting(x->desk->store, PAGE_OF_EACH, PAGE_WAITING, &x->arena, &all->all, waiting_row, all, &e);
-    sort(all);
     by_sandbox(x, all);
     PUT(x, "</div>\n");
-    if (rc == 0 && all->n < pending)
+    if (!all->unread && all->n < all->pending)
         (void)dynbuf_addf(&x->out, "<p class=\"hint\">%zu of %llu are shown.</p>\n", all->n,
-                          (unsigned long long)pending);
-    if (rc == 0)
-        rc = desk_store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &e);
+                          (unsigned long long)all->pending);
+    if (!all->unread)
+        all->unread = desk_store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &all->why) != 0;
     if (rows.any)
         PUT(x, "</ul>\n<p><a class=\"quiet\" href=\"/history\">All that was decided</a></p>\n</section>\n");
     page_end(x);
-    if (rc != 0)
-        reply_unable(x, &e);
+    if (all->unread)
+        reply_unable(x, &all->why);
+}
+
+/* What waits, in the order in which it stands there; each is glanced at before any is shown. */
+static void list_body(struct exchange *x, uint64_t pending)
+{
+    struct waiting *all = arena_alloc(&x->arena, sizeof *all);
+    const struct ticket **list = arena_alloc(&x->arena, PAGE_WAITING * sizeof *list);
+
+    if (!all || !list) {
+        page_problem(x, 503, "Not possible now", "There is no memory for this page.");
+        return;
+    }
+    all->pending = pending;
+    all->unread = desk_store_waiting(x->desk->store, PAGE_OF_EACH, PAGE_WAITING, &x->arena, &all->all, waiting_row,
+                                     all, &all->why) != 0;
+    sort(all);
+    for (size_t i = 0; i < all->n; i++)
+        list[i] = &all->row[i].t;
+    all->walk = (struct glance_walk){.t = list, .n = all->n, .show = show_list};
+    glance_walk(x, &all->walk);
 }
 
 void page_list(struct exchange *x)
 {
-    char title[64];
     uint64_t pending;
     struct err e;
 
@@ -365,11 +415,8 @@ void page_list(struct exchange *x)
             "prints another.");
         return;
     }
-    if (desk_store_pending(x->desk->store, &pending, &e) != 0) {
+    if (desk_store_pending(x->desk->store, &pending, &e) != 0)
         reply_unable(x, &e);
-        return;
-    }
-    (void)snprintf(title, sizeof(title), "%llu waiting", (unsigned long long)pending);
-    page_begin(x, 200, "list", pending ? title : "Nothing waits");
-    list_body(x, pending);
+    else
+        list_body(x, pending);
 }

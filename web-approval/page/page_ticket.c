@@ -254,9 +254,9 @@ static void whole_ticket(struct exchange *x, struct view *v)
     page_flags(x, &v->r);
     facts(x, t);
     page_diff(x, v);
-    about(x, t);
     page_beside(x, v);
     page_request(x, v);
+    about(x, t);
     agent(x, t); /* behind all that is known */
     PUT(x, "</div>\n");
     if (waits)

@@ -265,6 +265,8 @@ void show_span_of_time(struct dynbuf *out, uint64_t ms)
         (void)dynbuf_addf(out, "%llu s", (unsigned long long)s);
     else if (s < 7200)
         (void)dynbuf_addf(out, "%llu min", (unsigned long long)s / 60);
+    else if (s < 172800 && s / 60 % 60)
+        (void)dynbuf_addf(out, "%llu h %llu min", (unsigned long long)s / 3600, (unsigned long long)s / 60 % 60);
     else if (s < 172800)
         (void)dynbuf_addf(out, "%llu h", (unsigned long long)s / 3600);
     else
