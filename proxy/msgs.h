@@ -26,6 +26,7 @@ enum msg_type {
     M_RECORD = 17, /* P>J id 0; u64 from, u64 upto: record these exchanges; both 0: none */
     M_RECORDED = 18, /* J>P id 0; raw bytes of the recording, for its file */
     M_TRUST_FILES = 19, /* P>fetcher on a reload: span path of the roots, span path of the revocation lists (empty: none) */
+    M_WELCOMED = 24, /* J>P id 0; once: the ledger's first word on its store has come, and before it who the sandboxes are */
     /* parent, lobby and front; id 0. kind: enum listen_kind of proxy/words.h */
     M_LISTEN = 10,   /* P>lobby,front,desk,keeper,resolver u8 kind, span name, [lobby: wire_listener]; fds */
     M_ADOPT = 11,    /* P>F u8 way, u16 port (captured: of the original destination, else 0), span proxy_authorization, span bytes already read; fd */

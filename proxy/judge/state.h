@@ -100,6 +100,7 @@ struct judge {
     uint64_t reviews;       /* asked for so far */
     uint64_t alarm;         /* what ports.wake was last told, as a time; 0: none */
     bool carrier, keeper, ledger, store_lost, silent, ending;
+    bool welcomed;       /* by the ledger, as the parent knows */
     bool told;           /* who the sandboxes are: until then one that is not known may well be there */
     bool broken;         /* an exchange is, in this turn */
     bool stub_turn;      /* one that asked for a stub's lease asks no more, in this turn */

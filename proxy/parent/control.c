@@ -32,8 +32,8 @@ static void announce(struct parent *p)
     if (p->announced)
         return;
     for (struct child *c = p->children; c != NULL; c = c->next)
-        if (!c->ready && c->role != ROLE_FRONT)
-            return;
+        if ((!c->ready && c->role != ROLE_FRONT) || (!c->welcomed && c->role == ROLE_JUDGE))
+            return; /* what came before a judge has heard who the sandboxes are would be told to come again */
     if (p->signin[0] == '\0' && !p->args.secrets_only)
         return;
     p->announced = true;
@@ -74,6 +74,12 @@ static void on_ready(struct parent *p, struct child *c)
         parent_say_notice(p, c);
     if (c->role == ROLE_LEDGER)
         parent_say_notes(p, c);
+    announce(p);
+}
+
+static void on_welcomed(struct parent *p, struct child *c)
+{
+    c->welcomed = true;
     announce(p);
 }
 
@@ -167,6 +173,7 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_TRACE:
     case M_READY: return true;
     case M_RECORDED:
+    case M_WELCOMED:
     case M_FRONT_OVER: return r == ROLE_JUDGE;
     case M_HANDOVER: return r == ROLE_LOBBY;
     case M_JOB:
@@ -237,6 +244,7 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
             parent_synced(p, c, f->id);
         break;
     case M_LOST: parent_link_lost(p, c, f); break;
+    case M_WELCOMED: on_welcomed(p, c); break;
     case M_FRONT_OVER: parent_front_over(p, f); break;
     case M_HANDOVER: parent_handover(p, f); break;
     case M_IDLE: parent_front_idle(p, c, f); break;

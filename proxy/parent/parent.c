@@ -147,7 +147,7 @@ static void child_died(struct parent *p, struct child *c, int status)
                  : p->stopping         ? "it was to end"
                                        : "restarting it");
     c->pid = 0;
-    c->ready = c->asked = false;
+    c->ready = c->welcomed = c->asked = false;
     chan_free(&c->chan);
     parent_sync_gone(p, c);
     if (c->role == ROLE_FETCHER || c->role == ROLE_DESK)

@@ -57,6 +57,7 @@ struct child {
     uint64_t instance; /* 0; for fronts their number, never reused; for the broker's processes theirs */
     int pid;           /* 0: not running */
     struct chan *chan;
+    bool welcomed; /* a judge: it has heard from the ledger who the sandboxes are */
     bool ready, leaving, awaited; /* awaited: has not said yet that it acts on the last reload */
     char info[256];               /* a front's sandbox */
     uint64_t adopted;             /* connections handed to a front */

@@ -147,7 +147,7 @@ int parent_spawn(struct parent *p, struct child *c)
         goto out;
     }
     c->started_ms = loop_now(p->loop);
-    c->ready = false;
+    c->ready = c->welcomed = false;
     if ((c->chan = chan_new(p->loop, fds[0], &ops, c)) == NULL) {
         kill(c->pid, SIGKILL);
         goto out;

@@ -208,6 +208,16 @@ static int intent_over(struct judge *j, struct frame *f)
     return 0;
 }
 
+/* Requests can be judged now, or refused with a reason: the parent says "is up" no earlier. */
+static void welcomed(struct judge *j)
+{
+    if (j->welcomed)
+        return;
+    j->welcomed = true;
+    (void)post_begin(j, ROLE_PARENT, 0, M_WELCOMED, 0);
+    post_send(j, "the parent could not be told that the ledger was heard");
+}
+
 static int store(struct judge *j, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -218,6 +228,7 @@ static int store(struct judge *j, struct frame *f)
         log_warn("the store is %s", ok ? "back" : "lost: requests are refused until it is back");
     j->store_lost = !ok;
     j->told |= ok;
+    welcomed(j);
     if (ok)
         egress_ledger_back(j);
     return 0;

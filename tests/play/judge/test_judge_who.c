@@ -482,6 +482,27 @@ static void who_is_not_told_yet_who_there_is_says_later(void **state)
     }
 }
 
+/* Nobody is told that the gateway is up before requests can be judged; also where the store cannot be written, which
+ * they are told then. */
+static void the_parent_hears_once_that_it_was_welcomed(void **state)
+{
+    for (int writable = 0; writable < 2; writable++) {
+        struct play p;
+        play_open(&p);
+        p.up[ROLE_PARENT] = true;
+        play_peer(&p, ROLE_LEDGER, 0, "");
+        play_sandbox(&p, "sb", "ses", "token-of-sb", false);
+        expect_nothing(&p);
+        give_bool(&p, ROLE_LEDGER, M_STORE, 0, writable);
+        expect(&p, ROLE_PARENT, M_WELCOMED, 0);
+        give_bool(&p, ROLE_LEDGER, M_STORE, 0, true);
+        play_gone(&p, ROLE_LEDGER, 0);
+        play_peer(&p, ROLE_LEDGER, 0, "");
+        give_bool(&p, ROLE_LEDGER, M_STORE, 0, true);
+        play_close(&p); /* nothing more was sent */
+    }
+}
+
 static void without_a_policy_nothing_passes(void **state)
 {
     struct play p;
@@ -518,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_sandbox_reads_its_manifest),
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(who_is_not_told_yet_who_there_is_says_later),
+        cmocka_unit_test(the_parent_hears_once_that_it_was_welcomed),
         cmocka_unit_test(without_a_policy_nothing_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
