@@ -52,6 +52,21 @@ static void keep_text(struct glance_text *to, struct span s)
         to->c[i] = s.p[i];
 }
 
+/* The first; what blocks comes before. */
+static void keep_flag(struct glance *g, const struct reading *r)
+{
+    const struct flag *first = r->nflags ? &r->flag[0] : NULL;
+
+    for (size_t i = 0; i < r->nflags && !first->blocks; i++)
+        if (r->flag[i].blocks)
+            first = &r->flag[i];
+    if (!first)
+        return;
+    g->first = first->words;
+    keep_text(&g->about, first->name);
+    keep_text(&g->shows, first->value);
+}
+
 static void keep(struct glance *g, const struct view *v, bool read)
 {
     const struct reading *r = &v->r;
@@ -59,9 +74,7 @@ static void keep(struct glance *g, const struct view *v, bool read)
     *g = (struct glance){.there = true, .read = read, .blocks = r->blocks, .flags = r->nflags + r->more};
     for (size_t i = 0; i < ID_TEXT; i++)
         g->id[i] = (char)v->t.id.p[i];
-    for (size_t i = 0; i < r->nflags && (!g->first || r->blocks); i++)
-        if (!g->first || r->flag[i].blocks)
-            g->first = r->flag[i].words;
+    keep_flag(g, r);
     g->values = r->values;
     for (; g->nsaid < r->nsaid && g->nsaid < GLANCE_SAID; g->nsaid++) {
         keep_text(&g->name[g->nsaid], r->said[g->nsaid].name);

@@ -26,7 +26,8 @@ struct glance {
     bool blocks;  /* it cannot be approved */
     size_t flags; /* of the reading: how many, and the words of the first (what blocks comes before) */
     const char *first;
-    size_t nsaid, values; /* values: how many the body has in all */
+    struct glance_text about, shows; /* its name and value; or empty */
+    size_t nsaid, values;            /* values: how many the body has in all */
     struct glance_text name[GLANCE_SAID], value[GLANCE_SAID];
 };
 

@@ -77,7 +77,17 @@ static void card_look(struct exchange *x, const struct ticket *t, const struct g
         PUT(x, "<p class=\"look\"><span class=\"warn\">");
         show_own(&x->out, g->blocks ? "cannot be approved" : "look twice");
         PUT(x, "</span> ");
+        if (g->about.n) {
+            PUT(x, "<b class=\"mono\">");
+            show_cut(&x->out, span_of(g->about.c, g->about.n), 40);
+            PUT(x, "</b>: ");
+        }
         show_own(&x->out, g->first);
+        if (g->shows.n) {
+            PUT(x, " <q class=\"mono\">");
+            show_cut(&x->out, span_of(g->shows.c, g->shows.n), 60);
+            PUT(x, "</q>");
+        }
         if (g->flags > 1)
             (void)dynbuf_addf(&x->out, ", and %zu more", g->flags - 1);
         PUT(x, "</p>\n");
@@ -133,7 +143,7 @@ static void card(struct exchange *x, const struct ticket *t)
     PUT(x, "</a></h3>\n");
     card_look(x, t, g);
     card_matters(x, json_parse(t->facts_json, &a), g);
-    if (!g || g->flags || !says_where(x, t))
+    if (!says_where(x, t))
         card_where(x, t);
     PUT(x, "</div>\n");
     card_when(x, t);

@@ -32,7 +32,8 @@ static void a_row_has_what_matters_of_the_body(void **state)
     assert_int_equal(x.status, 200);
     assert_true(says("order <b>&lt;4711&gt;</b>") && says("amount <b>25e4</b>") && says("currency <b>usd</b>"));
     assert_true(says("<span>1 more</span>"));
-    assert_true(says("look twice</span> A number with an exponent. Written out, it is</p>"));
+    assert_true(says("look twice</span> <b class=\"mono\">/amount</b>: A number with an exponent. Written out, it is "
+                     "<q class=\"mono\">250000</q></p>"));
     assert_false(says("<4711>") || says("is read when you open it"));
     covers("E14");
 }
