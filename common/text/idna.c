@@ -177,3 +177,30 @@ bool idna_alabel_ok(struct span label)
         return false;
     return encode(&p, back, &n) == 0 && span_ieq(span_of(back, n), code);
 }
+
+static void spell_label(struct dynbuf *out, struct span label)
+{
+    struct points p = {.n = 0};
+
+    if (!idna_alabel_ok(label) || decode(span_from(label, 4), &p) != 0) {
+        (void)dynbuf_add(out, label);
+        return;
+    }
+    for (size_t i = 0; i < p.n; i++)
+        if (p.v[i] < FIRST)
+            (void)dynbuf_add_byte(out, (uint8_t)p.v[i]);
+        else
+            (void)dynbuf_addf(out, "\\u{%x}", (unsigned)p.v[i]);
+}
+
+void idna_spell(struct dynbuf *out, struct span host)
+{
+    struct span label;
+
+    for (bool more = true; more;) {
+        more = span_cut(host, '.', &label, &host);
+        spell_label(out, label);
+        if (more)
+            (void)dynbuf_add_byte(out, '.');
+    }
+}

@@ -4,7 +4,7 @@
 #ifndef COMMON_TEXT_IDNA_H
 #define COMMON_TEXT_IDNA_H
 
-#include "common/span.h"
+#include "common/dynbuf.h"
 
 /* Does it begin with "xn--"? */
 bool idna_is_alabel(struct span label);
@@ -12,5 +12,8 @@ bool idna_is_alabel(struct span label);
  * compatibility form, a symbol or invisible, and encodes back to the same bytes? Narrower than RFC 5892 in that
  * joiners are refused wherever they stand; wider in that only its large ranges are known here. */
 bool idna_alabel_ok(struct span label);
+/* A host, of labels with dots between them, spelled for a person: of each good A-label the characters that it stands
+ * for, those that are not ASCII as \u{430}; all else as it is. */
+void idna_spell(struct dynbuf *out, struct span host);
 
 #endif

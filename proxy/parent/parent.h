@@ -57,10 +57,9 @@ struct child {
     uint64_t instance; /* 0; for fronts their number, never reused; for the broker's processes theirs */
     int pid;           /* 0: not running */
     struct chan *chan;
-    bool welcomed; /* a judge: it has heard from the ledger who the sandboxes are */
-    bool ready, leaving, awaited; /* awaited: has not said yet that it acts on the last reload */
-    char info[256];               /* a front's sandbox */
-    uint64_t adopted;             /* connections handed to a front */
+    bool ready, leaving, awaited, welcomed; /* awaited: acts not yet on the last reload; welcomed: by the ledger */
+    char info[256];                         /* a front's sandbox */
+    uint64_t adopted;                       /* connections handed to a front */
     unsigned fails;
     uint64_t started_ms;
     struct timer *again, *end;                     /* end: of a front that was told to go */

@@ -79,7 +79,7 @@ static void card_look(struct exchange *x, const struct ticket *t, const struct g
         PUT(x, "</span> ");
         if (g->about.n) {
             PUT(x, "<b class=\"mono\">");
-            show_cut(&x->out, span_of(g->about.c, g->about.n), 40);
+            show_cut(&x->out, span_of(g->about.c, g->about.n), 60);
             PUT(x, "</b>: ");
         }
         show_own(&x->out, g->first);

@@ -140,11 +140,16 @@ void page_body_text(struct exchange *x, struct span bytes)
 static void warn_of(struct exchange *x, struct span bytes)
 {
     struct visible_count n = visible_count(bytes);
-    size_t crlf = show_crlf(bytes); /* as forms with files have them: no mark, and nothing to look at */
+    size_t bare, crlf = show_crlf(bytes, &bare); /* as forms with files have them: no mark, and nothing hides there */
 
     n.escaped -= crlf < n.escaped ? crlf : n.escaped;
-    if (!visible_is_text(bytes) || (n.escaped == 0 && n.other == 0))
+    if (!visible_is_text(bytes) || (n.escaped == 0 && n.other == 0 && (crlf == 0 || bare == 0)))
         return;
+    if (n.escaped == 0 && n.other == 0) {
+        (void)dynbuf_addf(&x->out, "<p class=\"meta\">Lines end in two ways: %zu with CR LF, %zu with LF.</p>\n",
+                          crlf, bare);
+        return;
+    }
     PUT(x, "<p class=\"note\">");
     if (n.escaped) {
         show_count(&x->out, n.escaped, "character");

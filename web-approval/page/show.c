@@ -101,48 +101,50 @@ static size_t run_of(struct span s, uint8_t c)
     return n;
 }
 
-size_t show_crlf(struct span s)
+size_t show_crlf(struct span s, size_t *bare)
 {
     size_t ends = 0;
+
+    *bare = 0;
     for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '\n' && (i == 0 || s.p[i - 1] != '\r'))
-            return 0;
-        ends += s.p[i] == '\n';
+        bool cr = s.p[i] == '\n' && i > 0 && s.p[i - 1] == '\r';
+        ends += cr;
+        *bare += s.p[i] == '\n' && !cr;
     }
     return ends;
 }
 
-/* Line ends at the beginning, one behind the other; *bytes: those of each. */
-static size_t line_ends(struct span s, bool crlf, size_t *bytes)
+/* Line ends at the beginning, one behind the other, of either kind; *bytes: those of all. */
+static size_t line_ends(struct span s, size_t *bytes)
 {
     size_t n = 0;
-    *bytes = crlf ? 2 : 1;
-    if (!crlf)
-        return run_of(s, '\n');
-    while (span_starts(span_from(s, 2 * n), SPAN("\r\n")))
-        n++;
-    return n;
+
+    for (*bytes = 0;; n++) {
+        struct span at = span_from(s, *bytes);
+        if (span_starts(at, SPAN("\r\n")))
+            *bytes += 2;
+        else if (span_starts(at, SPAN("\n")))
+            *bytes += 1;
+        else
+            return n;
+    }
 }
 
 void show_body(struct dynbuf *out, struct span s)
 {
-    bool crlf = show_crlf(s) > 0;
     for (size_t i = 0; i < s.n;) {
         struct span rest = span_from(s, i);
-        size_t each, lines = line_ends(rest, crlf, &each), spaces = run_of(rest, ' ');
+        size_t bytes, lines = line_ends(rest, &bytes), spaces = run_of(rest, ' ');
         if (lines > RUN_LINES) {
             (void)dynbuf_addf(out, "\n<span class=\"esc\">%zu empty lines</span>\n", lines - 1);
-            i += each * lines;
+            i += bytes;
         } else if (lines > 0) {
             for (size_t k = 0; k < lines; k++)
                 (void)dynbuf_add_byte(out, '\n');
-            i += each * lines;
+            i += bytes;
         } else if (spaces > RUN_SPACES) {
             (void)dynbuf_addf(out, "<span class=\"esc\">%zu spaces</span>", spaces);
             i += spaces;
-        } else if (rest.n > 1 && rest.p[0] == '\r' && rest.p[1] == '\n') {
-            mark(out, "\\r");
-            i++;
         } else {
             i += one(out, rest);
         }

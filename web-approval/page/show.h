@@ -17,10 +17,11 @@ void show_field(struct dynbuf *out, struct span s);
 /* A value within a query, as %xx where it is not plain. */
 void show_encoded(struct dynbuf *out, struct span s);
 /* Lines stay lines. Four and more empty lines, and more than 32 spaces in a row, become a mark that
- * counts them, so that nothing is pushed out of sight. A CR before LF is marked, but where each line ends so. */
+ * counts them, so that nothing is pushed out of sight. A CR is marked, but before LF: there
+ * it is an end of a line as others are. */
 void show_body(struct dynbuf *out, struct span s);
-/* How many lines end, where each of them ends with CR LF; 0 where one does not. */
-size_t show_crlf(struct span s);
+/* How many lines end with CR LF; *bare: and with LF alone. */
+size_t show_crlf(struct span s, size_t *bare);
 /* Offset, 16 bytes in hexadecimal, the same as ASCII. */
 void show_hex(struct dynbuf *out, struct span s);
 /* s with %xx decoded, for reading. False: decoding changes nothing. */

@@ -1,9 +1,10 @@
 /* Hosts, and what in one is apt to be taken for another. */
 #include "web-approval/reading/parts.h"
 
+#include "common/text/idna.h"
 #include "common/text/visible.h"
 
-enum { LOOK_KEPT = 256 };
+enum { LOOK_KEPT = 256, SPELLED_MAX = 4096 };
 
 /* A name as a hurried person reads it: one letter for all that look like it. */
 static struct span look_of(struct span host, uint8_t look[LOOK_KEPT])
@@ -34,6 +35,21 @@ static bool is_other_script(struct span host)
     return n.escaped || n.other || span_starts(host, SPAN("xn--")) || span_find(host, SPAN(".xn--")) < host.n;
 }
 
+/* The name as it stands there, and how it is spelled: what takes an A-label for a word cannot see whose it imitates.
+ */
+static struct span spelled(struct reading *r, struct span host)
+{
+    struct dynbuf b;
+    struct span s = host;
+
+    dynbuf_init(&b, SPELLED_MAX);
+    idna_spell(&b, host);
+    if (dynbuf_ok(&b) && !span_eq(dynbuf_span(&b), host))
+        s = arena_printf(r->arena, "%.*s, spelled %.*s", SPAN_FMT(host), SPAN_FMT(dynbuf_span(&b)));
+    dynbuf_free(&b);
+    return s.p ? s : host;
+}
+
 /* 0: like none, 1: it looks like this one, 2: it begins with it. */
 static int like(struct span host, struct span known)
 {
@@ -54,7 +70,8 @@ void host_look(struct reading *r)
     const struct asked *q = r->asked;
 
     if (is_other_script(q->host))
-        flag_add(r, "The host is not an ASCII name: its letters may imitate another's", SPAN_NONE, q->host);
+        flag_add(r, "The host is not an ASCII name: its letters may imitate another's", SPAN_NONE,
+                 spelled(r, q->host));
     for (size_t i = 0; i < q->nknown && !is_known(q, q->host); i++) {
         int how = like(q->host, q->known[i]);
         if (how)
@@ -71,7 +88,8 @@ static void url_host(struct reading *r, struct span name, struct span host)
     int how = span_ieq(host, q->host) ? 0 : like(host, q->host);
 
     if (is_other_script(host))
-        flag_add(r, "A URL to a host that is not an ASCII name: its letters may imitate another's", name, host);
+        flag_add(r, "A URL to a host that is not an ASCII name: its letters may imitate another's", name,
+                 spelled(r, host));
     if (is_known(q, host))
         return;
     for (size_t i = 0; i < q->nknown && how == 0; i++)

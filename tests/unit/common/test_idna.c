@@ -139,9 +139,31 @@ static void test_hosts(void **state)
     assert_int_equal(http_canonical_host(SPAN("r3---sn-a5m.example"), to, &n), 0);
 }
 
+static void test_spelled(void **state)
+{
+    static const char *const rows[][2] = {
+        {"xn--pypal-4ve.test", "p\\u{430}ypal.test"},
+        {"api.XN--PYPAL-4VE", "api.p\\u{430}ypal"},
+        {"xn--.test", "xn--.test"},
+        {"xn--pypal-.test.", "xn--pypal-.test."},
+        {"plain.test", "plain.test"},
+        {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct dynbuf b;
+        dynbuf_init(&b, 256);
+        idna_spell(&b, span_str(rows[i][0]));
+        if (!span_eq(dynbuf_span(&b), span_str(rows[i][1])))
+            fail_msg("%s: %.*s", rows[i][0], SPAN_FMT(dynbuf_span(&b)));
+        dynbuf_free(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_listed), cmocka_unit_test(test_made_by_library),
-                                       cmocka_unit_test(test_any_bytes), cmocka_unit_test(test_hosts)};
+                                       cmocka_unit_test(test_any_bytes), cmocka_unit_test(test_hosts),
+                                       cmocka_unit_test(test_spelled)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
