@@ -189,7 +189,7 @@ void page_expires(struct exchange *x, const struct ticket *t, const char *attrib
     (void)dynbuf_addf(&x->out, "<span %sdata-expires=\"%llu\">", attributes, (unsigned long long)t->expires_ms);
     if (t->expires_ms > x->wall_ms) {
         PUT(x, "expires in ");
-        show_span_of_time(&x->out, t->expires_ms - x->wall_ms);
+        show_time_left(&x->out, t->expires_ms - x->wall_ms);
     } else {
         PUT(x, "expired");
     }

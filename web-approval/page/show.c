@@ -267,12 +267,19 @@ void show_span_of_time(struct dynbuf *out, uint64_t ms)
         (void)dynbuf_addf(out, "%llu s", (unsigned long long)s);
     else if (s < 7200)
         (void)dynbuf_addf(out, "%llu min", (unsigned long long)s / 60);
-    else if (s < 172800 && s / 60 % 60)
-        (void)dynbuf_addf(out, "%llu h %llu min", (unsigned long long)s / 3600, (unsigned long long)s / 60 % 60);
     else if (s < 172800)
         (void)dynbuf_addf(out, "%llu h", (unsigned long long)s / 3600);
     else
         (void)dynbuf_addf(out, "%llu days", (unsigned long long)s / 86400);
+}
+
+void show_time_left(struct dynbuf *out, uint64_t ms)
+{
+    uint64_t minutes = ms / 60000;
+
+    show_span_of_time(out, ms);
+    if (minutes >= 120 && minutes < 2880 && minutes % 60)
+        (void)dynbuf_addf(out, " %llu min", (unsigned long long)minutes % 60);
 }
 
 void show_host(struct dynbuf *out, struct span host)

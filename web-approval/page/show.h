@@ -34,6 +34,8 @@ void show_size(struct dynbuf *out, uint64_t n);
 void show_time(struct dynbuf *out, uint64_t unix_ms);
 /* "12 s", "4 min", "3 h", "2 days" */
 void show_span_of_time(struct dynbuf *out, uint64_t ms);
+/* The same of what runs out: of hours the minutes, too. */
+void show_time_left(struct dynbuf *out, uint64_t ms);
 /* The host; an internationalised name (xn--) gets a warning beside it. */
 void show_host(struct dynbuf *out, struct span host);
 /* Number, and the noun with its s. */
