@@ -20,6 +20,9 @@ enum role_id {
     ROLE_COUNT
 };
 
+/* The sandbox as which checkpoints reach a store elsewhere: nobody else's to be called. */
+#define STORE_SANDBOX "checkpoint-store"
+
 enum outcome { OUTCOME_UNKNOWN = 0, OUTCOME_NOT_SENT, OUTCOME_ANSWERED };
 /* What a gate says of a held request; nothing that can be understood is no yes. */
 enum gate_said { GATE_FAILED = 0, GATE_ALLOW, GATE_DENY, GATE_ABSTAIN };

@@ -1,16 +1,12 @@
-/* Bytes at rest: AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce, and
- * keys derived from one master key (HKDF-SHA256, RFC 5869).
- *
- *   sealed: [ nonce 12 | ciphertext, as long as the plain bytes | tag 16 ]
- *
- * One key must not seal more than 2^32 times. Linked, as common/crypto/secret.h, only by
- * the keeper, the carrier and the ledger. 0, or -1: nothing usable was written. */
+/* Bytes at rest: sealed as aead.h says, and keys derived from one master key (HKDF-SHA256, RFC 5869). Linked, as
+ * common/crypto/secret.h, only by the keeper, the carrier and the ledger. 0, or -1: nothing usable was written. */
 #ifndef COMMON_CRYPTO_SEAL_H
 #define COMMON_CRYPTO_SEAL_H
 
+#include "common/crypto/aead.h"
 #include "common/crypto/secret.h"
 
-enum { SEAL_KEY = 32, SEAL_NONCE = 12, SEAL_TAG = 16, SEAL_EXTRA = SEAL_NONCE + SEAL_TAG };
+enum { SEAL_KEY = AEAD_KEY, SEAL_EXTRA = AEAD_EXTRA };
 
 /* A fresh random key, or NULL. */
 struct secret *seal_key_new(void) MUSTCHECK;

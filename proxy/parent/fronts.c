@@ -272,6 +272,8 @@ void parent_say_sandboxes(struct parent *p, struct child *ledger)
         for (size_t k = 0; k < l->nsources; k++)
             say_sandbox(ledger, l->source[k].sandbox);
     }
+    if (p->config->away.endpoint[0] != '\0')
+        say_sandbox(ledger, STORE_SANDBOX);
 }
 
 void parent_sandbox_close(struct parent *p, struct span name)

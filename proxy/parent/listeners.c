@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/stores.h"
 #include "proxy/wire.h"
 
 struct listener *parent_listener_add(struct parent *p, int fd, unsigned kind, enum role_id role, const char *name)
@@ -139,6 +140,7 @@ int parent_bind(struct parent *p, struct err *e)
         bind_unix(p, "control.sock", LISTEN_CONTROL, ROLE_DESK, e) != 0 ||
         bind_unix(p, "keeper.sock", LISTEN_SECRETS, ROLE_KEEPER, e) != 0 ||
         (c->dock_address[0] != '\0' && bind_tcp(p, c->dock_address, LISTEN_DOCK, ROLE_DOCK, "e2b", e) == NULL) ||
+        (c->away.endpoint[0] != '\0' && parent_away_bind(p, e) != 0) ||
         (c->broker.address[0] != '\0' && !p->args.private &&
          (bind_tcp(p, c->broker.address, LISTEN_BROKER, ROLE_BROKER, "broker", e) == NULL ||
           bind_unix(p, "broker.sock", LISTEN_BROKER_OWN, ROLE_BROKER, e) != 0)))

@@ -65,6 +65,7 @@ static void differences(struct config *old, struct config *new, char list[PARENT
           old->inline_wait_ms != new->inline_wait_ms || old->expires_ms != new->expires_ms ||
               old->pending_max != new->pending_max,
           "hold");
+    needs(list, memcmp(&old->away, &new->away, sizeof(old->away)) != 0, "checkpoints");
     needs(list, old->sandboxes_max != new->sandboxes_max || old->connections_max != new->connections_max, "limits");
     needs(list,
           memcmp(old->egress, new->egress, sizeof(old->egress)) != 0 ||

@@ -240,6 +240,13 @@ static int open_password(const struct config_broker *b)
     return -1;
 }
 
+static void keeper(struct settings *s, struct parent *p)
+{
+    page(s, p);
+    if (p->config->master.from != SOURCE_NONE)
+        text(s, "master_key", policy_source_name(p->config->master.from));
+}
+
 void parent_configure(struct parent *p, struct child *c)
 {
     const struct config *conf = p->config;
@@ -264,6 +271,8 @@ void parent_configure(struct parent *p, struct child *c)
         desk(&s, p);
     if (c->role == ROLE_DESK)
         boxes(&s, conf);
+    if (c->role == ROLE_WARDEN)
+        number(&s, "away", conf->away.endpoint[0] != '\0');
     if (c->role == ROLE_BROKER)
         broker(&s, p, c);
     if (c->role == ROLE_CARRIER || c->role == ROLE_FETCHER) {
@@ -280,11 +289,9 @@ void parent_configure(struct parent *p, struct child *c)
         number(&s, "connections_max", conf->connections_max);
     }
     if (c->role == ROLE_KEEPER)
-        page(&s, p);
+        keeper(&s, p);
     if (c->role == ROLE_DESK || c->role == ROLE_KEEPER)
         sign_in(&s, &conf->oidc, c->role);
-    if (c->role == ROLE_KEEPER && conf->master.from != SOURCE_NONE)
-        text(&s, "master_key", policy_source_name(conf->master.from));
     const int fds[] = {p->keeper_dir, p->master.fd};
     unsigned nfds = c->role != ROLE_KEEPER ? 0 : p->master.fd >= 0 ? 2 : 1;
     int password = c->role == ROLE_BROKER ? open_password(&conf->broker) : -1;

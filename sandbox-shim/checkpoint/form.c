@@ -158,6 +158,10 @@ bool form_is_name(struct span s)
 
 bool form_is_called(struct span s)
 {
-    return s.n == 0 || form_is_name(s) || span_eq(s, FORM_OF_FORK) || span_eq(s, FORM_OF_UNDO) ||
-           span_eq(s, FORM_OF_IDLE);
+    return s.n == 0 || form_is_name(s) || form_stays_here(s);
+}
+
+bool form_stays_here(struct span name)
+{
+    return span_eq(name, FORM_OF_FORK) || span_eq(name, FORM_OF_UNDO) || span_eq(name, FORM_OF_IDLE);
 }

@@ -76,5 +76,8 @@ bool form_is_id(struct span s);
 bool form_is_name(struct span s);
 /* What one is called that is made: nothing, a name, FORM_OF_FORK, FORM_OF_UNDO or FORM_OF_IDLE. */
 bool form_is_called(struct span s);
+/* Of one that is for this gateway's sandboxes alone: it never lies elsewhere. FORM_OF_FORK, FORM_OF_UNDO or
+ * FORM_OF_IDLE. */
+bool form_stays_here(struct span name);
 
 #endif

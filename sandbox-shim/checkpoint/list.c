@@ -41,7 +41,7 @@ static int see(void *arg, const char *id)
     struct dynbuf b;
     struct err e;
 
-    if (!form_is_id(span_str(id)) || f->n == FOUND_MAX)
+    if (!form_is_id(span_str(id)) || f->n == FOUND_MAX || away_is_gone(&f->shelf, id))
         return 0;
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
     int rc = shelf_head(&f->shelf, id, &b, &h, &e);
@@ -108,6 +108,10 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
 
     if (f.all == NULL)
         return err_set(e, "there is no memory for it");
+    if (s->away != NULL && o->what == ORDER_LIST && away_look(s->away, o->tenant, SPAN_NONE, e) != 0) {
+        free(f.all);
+        return -1;
+    }
     if (shelf_each(s->dir, "", "", see_shelf, &f) != 0) {
         free(f.all);
         return err_errno(e, "the folder of checkpoints cannot be read");
@@ -125,18 +129,36 @@ int store_list(const struct store *s, const struct order *o, struct dynbuf *out,
 
 /* --- one of them --------------------------------------------------------------------------- */
 
+int store_find(const struct store *s, const struct order *o, struct shelf *shelf, char id[FORM_ID + 1], struct err *e)
+{
+    int rc = shelf_find(s->dir, o->tenant, o->which, shelf, id, e);
+    bool looks = rc == 1 && s->away != NULL && o->what != ORDER_FORGET && o->what != ORDER_LOOK_STEP &&
+                 !form_stays_here(o->name);
+
+    if (looks && away_look(s->away, o->tenant, o->which, e) != 0)
+        return -1;
+    if (looks)
+        rc = shelf_find(s->dir, o->tenant, o->which, shelf, id, e);
+    return rc == 0 && s->away != NULL ? away_place(s->away, shelf, o->tenant, e) : rc;
+}
+
 /* What an idle sandbox is kept in, or a step may be undone from, is nobody's to remove, also by its id. */
-static bool is_held(const struct shelf *s, const char *id)
+static bool is_held(struct span name)
+{
+    return span_eq(name, FORM_OF_IDLE) || span_eq(name, FORM_OF_UNDO);
+}
+
+/* A damaged one is called nothing: it can be removed. */
+static bool is_called(const struct shelf *s, const char *id, bool is(struct span name))
 {
     struct form_head h;
     struct dynbuf b;
     struct err e;
 
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    bool is = shelf_head(s, id, &b, &h, &e) == 0 && /* a damaged one can be removed */
-              (span_eq(h.name, FORM_OF_IDLE) || span_eq(h.name, FORM_OF_UNDO));
+    bool does = shelf_head(s, id, &b, &h, &e) == 0 && is(h.name);
     dynbuf_free(&b);
-    return is;
+    return does;
 }
 
 int store_look(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
@@ -147,7 +169,7 @@ int store_look(const struct store *s, const struct order *o, struct dynbuf *out,
     struct dynbuf b;
 
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
-    int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
+    int rc = store_find(s, o, &shelf, id, e);
     if (rc == 0)
         rc = shelf_head(&shelf, id, &b, &h, e);
     if (rc == 0 && (span_eq(h.name, FORM_OF_IDLE) ||
@@ -165,17 +187,31 @@ int store_look(const struct store *s, const struct order *o, struct dynbuf *out,
 
 /* --- an end -------------------------------------------------------------------------------- */
 
+/* there: it may lie elsewhere as well, from where it goes later (store_tidy), and is never taken again. */
+static int remove_one(const struct store *s, const struct shelf *shelf, const char *id, bool there, struct err *e)
+{
+    int lock = there ? shelf_names_lock(s->dir) : -1;
+    bool done = (!there || (lock >= 0 && away_gone(shelf, id) == 0)) && waste_mark(shelf) == 0 &&
+                unlinkat(shelf->dir, id, 0) == 0 && fsync(shelf->dir) == 0;
+
+    if (!done)
+        (void)err_errno(e, "the checkpoint cannot be removed");
+    if (lock >= 0)
+        close(lock);
+    return done ? 0 : -1;
+}
+
 int store_remove(const struct store *s, const struct order *o, struct dynbuf *out, struct err *e)
 {
     char id[FORM_ID + 1];
     struct shelf shelf;
     struct err why;
 
-    int rc = shelf_find(s->dir, o->tenant, o->which, &shelf, id, e);
-    if (rc == 0 && o->what == ORDER_REMOVE && is_held(&shelf, id))
+    int rc = store_find(s, o, &shelf, id, e);
+    if (rc == 0 && o->what == ORDER_REMOVE && is_called(&shelf, id, is_held))
         rc = 1;
-    if (rc == 0 && (waste_mark(&shelf) != 0 || unlinkat(shelf.dir, id, 0) != 0 || fsync(shelf.dir) != 0))
-        rc = err_errno(e, "the checkpoint cannot be removed");
+    if (rc == 0)
+        rc = remove_one(s, &shelf, id, s->away != NULL && !is_called(&shelf, id, form_stays_here), e);
     /* What another one of its owner needs stays. While one is written or read, all of it does, until the next time.
      */
     if (rc == 0 && shelf_alone(&shelf) && waste_clear(&shelf, true, &why) != 0)
@@ -252,4 +288,51 @@ int store_sweep(const struct store *s, const struct order *o, struct err *e)
     return shelf_each(s->dir, "", "", sweep_shelf, &w) == 0
                ? 0
                : err_errno(e, "the folder of checkpoints cannot be read");
+}
+
+struct tidy {
+    const struct store *store;
+    char first[SHELF_NAME + 1]; /* of these names, or (turned) of those before it */
+    bool turned;
+    unsigned left;
+    struct err *err;
+};
+
+/* One that cannot be done is in the way of no other. */
+static int tidy_shelf(void *arg, const char *name)
+{
+    struct tidy *t = arg;
+    struct shelf shelf;
+
+    if (strlen(name) != SHELF_NAME || (strcmp(name, t->first) < 0) != t->turned)
+        return 0;
+    int rc = shelf_open(t->store->dir, name, false, &shelf, t->err);
+    if (rc == 0 && shelf_alone(&shelf))
+        rc = waste_clear(&shelf, false, t->err);
+    if (rc == 0)
+        rc = shelf_share(&shelf) == 0 ? away_tidy(t->store->away, &shelf, t->err)
+                                      : err_errno(t->err, "the folder of checkpoints cannot be locked");
+    t->left += rc != 0;
+    if (rc < 0)
+        log_info("checkpoints: %s", t->err->text);
+    shelf_close(&shelf);
+    return 0;
+}
+
+/* It may be ended before it is done: each time it begins with another one. */
+int store_tidy(const struct store *s, struct err *e)
+{
+    struct tidy t = {.store = s, .err = e};
+    struct id first;
+
+    if (s->away == NULL)
+        return 0;
+    if (id_new(&first) != 0)
+        return err_set(e, "the system has no randomness to give");
+    hex_text(span_of(first.b, sizeof(first.b)), t.first);
+    bool read = shelf_each(s->dir, "", "", tidy_shelf, &t) == 0;
+    t.turned = true;
+    if (!read || shelf_each(s->dir, "", "", tidy_shelf, &t) != 0)
+        return err_errno(e, "the folder of checkpoints cannot be read");
+    return t.left == 0 ? 0 : err_set(e, "not all that was removed is gone from the checkpoint store yet");
 }

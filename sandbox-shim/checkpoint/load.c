@@ -144,6 +144,26 @@ static int give(struct loading *v, const struct form_file *f, const struct form_
     return written(v);
 }
 
+/* Is a piece of it not here? What cannot be read is not looked for elsewhere either. */
+static bool is_missing(struct loading *v, struct span rows)
+{
+    return pieces_want(&v->pieces, rows) == 1;
+}
+
+static int pieces_have(struct loading *v, const struct store *s, const struct form_file *f)
+{
+    if (pieces_load(&v->shelf, &v->pieces, v->err) != 0)
+        return -1;
+    if (s->away == NULL || !is_missing(v, f->rows))
+        return 0;
+    pieces_free(&v->pieces);
+    struct err why = {""};
+    int bad = away_packs_down(s->away, &v->shelf, &why);
+    if (pieces_load(&v->shelf, &v->pieces, v->err) != 0)
+        return -1;
+    return bad != 0 && is_missing(v, f->rows) ? err_set(v->err, "%s", why.text) : 0;
+}
+
 int store_load(const struct store *s, const struct order *o, int stream, struct dynbuf *out, struct err *e)
 {
     struct loading *v = &loading;
@@ -156,7 +176,7 @@ int store_load(const struct store *s, const struct order *o, int stream, struct 
     if (span_eq(o->name, FORM_OF_UNDO)) /* until what is there is touched */
         *s->how = STORE_REFUSED;
     dynbuf_init(&file, FORM_ROWS_MAX + 2 * FORM_HEAD_MAX);
-    int rc = shelf_find(s->dir, o->tenant, o->which, &v->shelf, id, e);
+    int rc = store_find(s, o, &v->shelf, id, e);
     if (rc == 0 && shelf_share(&v->shelf) != 0)
         rc = err_errno(e, "the folder of checkpoints cannot be locked");
     if (rc == 0)
@@ -166,7 +186,7 @@ int store_load(const struct store *s, const struct order *o, int stream, struct 
         rc = err_set(e, ORDER_NO_SUCH);
     }
     if (rc == 0)
-        rc = pieces_load(&v->shelf, &v->pieces, e);
+        rc = pieces_have(v, s, &f);
     if (rc == 0 && (form_get_kept(f.head, &h) != 0 || give(v, &f, &h, span_eq(o->name, FORM_OF_UNDO)) != 0))
         rc = -1;
     if (rc == 0)

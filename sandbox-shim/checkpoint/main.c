@@ -9,6 +9,7 @@
 #include "common/net/chan.h"
 #include "common/role/role.h"
 #include "proxy/msgs.h"
+#include "sandbox-shim/checkpoint/away/carrier.h"
 #include "sandbox-shim/checkpoint/store.h"
 
 enum { PATH_ROOM = 2048 };
@@ -27,6 +28,7 @@ static int run(const struct store *s, const struct order *o, int stream, struct 
     case ORDER_LOOK:
     case ORDER_LOOK_STEP: return store_look(s, o, out, e);
     case ORDER_SWEEP: return store_sweep(s, o, e);
+    case ORDER_TIDY: return store_tidy(s, e);
     default: return store_remove(s, o, out, e);
     }
 }
@@ -49,7 +51,9 @@ int main(void)
     static char path[PATH_ROOM];
     const char *given = getenv("COUNTERSIGN_CHECKPOINTS"), *most = getenv("COUNTERSIGN_CHECKPOINTS_MOST");
     const char *dirs[] = {path, NULL};
-    const struct wall wall = {.calls = WALL_FILES, .rw_dirs = dirs};
+    const struct wall wall = {.calls = WALL_FILES | carrier_calls(), .rw_dirs = dirs};
+    const struct away_carrier *carrier = carrier_prepare();
+    struct away away;
     enum store_end how = STORE_FAILED;
     struct store s = {.dir = -1, .how = &how};
     struct dynbuf payload, out;
@@ -63,11 +67,15 @@ int main(void)
     s.dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (!ok || s.dir < 0)
         log_die("the folder of checkpoints cannot be opened; countersignd starts this program");
+    carrier_confine();
     role_confine_alone(&wall);
     dynbuf_init(&out, CHAN_PAYLOAD_MAX - 1024);
     role_job_order(&f, &payload);
     if (f.type != M_CHECKPOINT_ORDER || f.nfds > 1 || order_get(f.payload, &o) != 0)
         log_die("the warden's order cannot be understood; is this the same version of countersignd?");
-    int rc = run(&s, &o, f.nfds == 1 ? f.fd[0] : -1, &out, &e);
+    int rc = carrier != NULL ? away_open(&away, s.dir, s.most, carrier, &e) : 0;
+    s.away = carrier != NULL ? &away : NULL;
+    if (rc == 0)
+        rc = run(&s, &o, f.nfds == 1 ? f.fd[0] : -1, &out, &e);
     return answer(f.id, rc, how, &out, &e) ? 0 : 1;
 }

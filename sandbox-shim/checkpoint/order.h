@@ -15,6 +15,7 @@ enum order_what {
     ORDER_IDLE,
     ORDER_FORGET,    /* as remove, also of one that is a fork's or an idle sandbox's */
     ORDER_LOOK_STEP, /* as look, also of one that is of a step */
+    ORDER_TIDY,      /* of all owners: what is to go from the store elsewhere */
     ORDERS
 };
 

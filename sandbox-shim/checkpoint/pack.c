@@ -43,6 +43,26 @@ struct piece *pieces_find(const struct pieces *all, const uint8_t name[FORM_MAC]
     return p != NULL && p->there ? p : NULL;
 }
 
+int pieces_want(struct pieces *all, struct span rows)
+{
+    struct msg_in m = msg_in(rows);
+    struct form_row r;
+    int rc = 0;
+
+    while (m.rest.n > 0) {
+        if (form_get_row(&m, &r) != 0)
+            return -1;
+        for (size_t i = 0; i < r.pieces.n; i += FORM_MAC) {
+            struct piece *p = pieces_find(all, r.pieces.p + i);
+            if (p != NULL)
+                p->wanted = true;
+            else
+                rc = 1;
+        }
+    }
+    return rc;
+}
+
 static int grow(struct pieces *all)
 {
     struct pieces more = *all;

@@ -28,6 +28,9 @@ struct pieces {
 int pieces_load(const struct shelf *s, struct pieces *all, struct err *e) MUSTCHECK;
 void pieces_free(struct pieces *all);
 struct piece *pieces_find(const struct pieces *all, const uint8_t name[FORM_MAC]);
+/* Those that the rows of a checkpoint name are wanted. 0; 1: not all of them are there; -1: the rows cannot be read.
+ */
+int pieces_want(struct pieces *all, struct span rows) MUSTCHECK;
 /* -1: as many are kept as may be, or no memory. */
 int pieces_add(struct pieces *all, const struct piece *p) MUSTCHECK;
 /* Its bytes into out, of FORM_PIECE, held against its name. -1: they are not what was written, or cannot be read. */

@@ -213,12 +213,56 @@ static int put_list(struct saving *v, struct dynbuf *file)
     return ok ? 0 : err_set(v->err, "there is no memory for it");
 }
 
-/* Pieces before the list that names them; both have their names when all of it is on the disk, one save at a time. */
+/* May it be kept? One save at a time asks, with the lock of all. */
+static int may_stay(struct saving *v, uint64_t file)
+{
+    uint64_t there = shelf_bytes(&v->shelf), more = v->pack.bytes + file;
+
+    if (there > v->store->most || more > v->store->most - there)
+        return too_much(v);
+    return shelf_kept(&v->shelf) >= SHELF_KEPT_MAX ? too_many(v) : name_is_free(v);
+}
+
+/* NULL: here alone. Such a one is needed for as long as that sandbox is of this gateway, and also while no store
+ * answers. */
+static const struct away *away_of(const struct saving *v)
+{
+    return form_stays_here(v->order->name) ? NULL : v->store->away;
+}
+
+/* Those that this one needs; others are of what stays here, or lie there already. */
+static int packs_up(struct saving *v, const struct away *away)
+{
+    pieces_free(&v->pieces); /* they do not know its own */
+    if (pieces_load(&v->shelf, &v->pieces, v->err) != 0)
+        return -1;
+    if (pieces_want(&v->pieces, dynbuf_span(&v->rows)) != 0)
+        return err_set(v->err, "the checkpoint cannot be read again");
+    return away_packs_up(away, &v->shelf, &v->pieces, v->err);
+}
+
+/* Elsewhere as well, before it is answered; others do not wait meanwhile. *held: until it has its name here. */
+static int keep_away(struct saving *v, const char *tmp, const char *id, int all, int *held)
+{
+    const struct away *away = away_of(v);
+
+    if (away == NULL)
+        return 0;
+    *v->store->how = STORE_FAILED;
+    /* who looks there meanwhile, or after the end of this machine, finds that it is not kept yet */
+    if (fsync(v->shelf.dir) != 0 || flock(all, LOCK_UN) != 0 || (*held = away_hold(&v->shelf)) < 0)
+        return full(v);
+    if (packs_up(v, away) != 0 || away_up(away, &v->shelf, tmp, id, v->err) != 0)
+        return -1;
+    return flock(all, LOCK_EX) == 0 ? name_is_free(v) : full(v);
+}
+
+/* Pieces before the list that names them; both have their names when all of it is on the disk. */
 static int commit(struct saving *v, const char *id, int all)
 {
     char tmp[8 + FORM_ID + 1];
     struct dynbuf file;
-    int rc = -1, fd = -1, dir = v->shelf.dir;
+    int rc = -1, fd = -1, held = -1, dir = v->shelf.dir;
 
     (void)snprintf(tmp, sizeof(tmp), "tmp-%s", id);
     dynbuf_init(&file, FORM_ROWS_MAX + 2 * FORM_HEAD_MAX);
@@ -230,26 +274,22 @@ static int commit(struct saving *v, const char *id, int all)
         full(v);
         goto out;
     }
-    uint64_t there = shelf_bytes(&v->shelf), more = v->pack.bytes + file.n;
-    if (there > v->store->most || more > v->store->most - there) {
-        too_much(v);
+    if (may_stay(v, file.n) != 0)
         goto out;
-    }
-    if (shelf_kept(&v->shelf) >= SHELF_KEPT_MAX) {
-        too_many(v);
-        goto out;
-    }
-    if (name_is_free(v) != 0)
-        goto out;
-    if (pack_name(&v->pack, id) != 0 || renameat(dir, tmp, dir, id) != 0 || fsync(dir) != 0) {
+    if (pack_name(&v->pack, id) != 0) {
         full(v);
         goto out;
     }
-    rc = 0;
+    if (keep_away(v, tmp, id, all, &held) != 0)
+        goto out;
+    rc = renameat(dir, tmp, dir, id) == 0 && fsync(dir) == 0 ? 0 : full(v);
 out:
     if (fd >= 0)
         close(fd);
-    if (rc != 0)
+    if (held >= 0)
+        close(held);
+    /* Some of it may lie there: that goes as well. Without a mark that says so it stays half written. */
+    if (rc != 0 && (held < 0 || (waste_mark(&v->shelf) == 0 && away_gone(&v->shelf, id) == 0)))
         (void)unlinkat(dir, tmp, 0);
     dynbuf_free(&file);
     return rc;
@@ -259,6 +299,7 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
 {
     char text[ID_TEXT + 1], folder[SHELF_NAME + 1];
     const struct order *o = v->order;
+    const struct away *away = away_of(v);
     struct timespec now;
     struct id fresh;
 
@@ -275,7 +316,13 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
                                  .generation = o->generation,
                                  .created_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000};
     shelf_of(o->tenant, o->owner, folder);
+    if (away != NULL && o->name.n > 0 && away_look(away, o->tenant, SPAN_NONE, v->err) != 0)
+        return -1;
+    if (v->store->away != NULL && away_shelf(v->store->away, o->tenant, folder, away != NULL, v->err) != 0)
+        return -1;
     if (name_is_free(v) != 0 || shelf_open(v->store->dir, folder, true, &v->shelf, v->err) != 0)
+        return -1;
+    if (away != NULL && away_place(away, &v->shelf, o->tenant, v->err) != 0)
         return -1;
     if (shelf_alone(&v->shelf) && waste_clear(&v->shelf, false, v->err) != 0)
         return -1;

@@ -98,6 +98,7 @@ static int key_read(struct shelf *s, bool make)
 int shelf_open(int store, const char *name, bool make, struct shelf *s, struct err *e)
 {
     *s = (struct shelf){.dir = -1, .lock = -1};
+    (void)snprintf(s->name, sizeof(s->name), "%s", name);
     if (make && mkdirat(store, name, 0700) == 0 && fsync(store) != 0)
         return err_errno(e, "the folder of checkpoints cannot be written");
     s->dir = openat(store, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -132,6 +133,21 @@ int shelf_share(const struct shelf *s)
         rc = flock(s->lock, LOCK_SH);
     while (rc != 0 && errno == EINTR);
     return rc;
+}
+
+int shelf_names_lock(int store)
+{
+    int rc = 0, fd = openat(store, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return -1;
+    do
+        rc = flock(fd, LOCK_EX);
+    while (rc != 0 && errno == EINTR);
+    if (rc == 0)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 int shelf_each(int dir, const char *begins, const char *ends, shelf_each_fn *fn, void *arg)

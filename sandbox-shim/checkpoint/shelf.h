@@ -6,6 +6,10 @@
  *   tmp-ID    what is being written; of nobody any more once nobody has the lock
  *   lock      shared: who reads or writes one; alone: who throws away what no checkpoint needs
  *   waste     there may be some
+ *   up-NAME   the key, or a pack, is elsewhere as well (away/away.h); that of the key says below which folder
+ *   gone-NAME   what is not here any more is to go there as well
+ *   removed   names of what went there
+ *   away      locked shared: who writes there, or reads packs; alone: who removes there
  *
  * What is to survive is on the disk before it has its name, and its name before it is answered. */
 #ifndef SANDBOX_SHIM_CHECKPOINT_SHELF_H
@@ -24,6 +28,8 @@ enum {
 struct evp_mac_ctx_st;
 struct shelf {
     int dir, lock; /* -1: none */
+    char name[SHELF_NAME + 1];
+    char there[SHELF_NAME + 1]; /* its tenant's folder elsewhere (away_place); empty: not known */
     struct evp_mac_ctx_st *mac;
 };
 
@@ -37,6 +43,9 @@ void shelf_mac(const struct shelf *s, char purpose, struct span a, struct span b
 /* Alone, if nobody else has it; else false. shelf_share waits for who is alone. */
 bool shelf_alone(const struct shelf *s) MUSTCHECK;
 int shelf_share(const struct shelf *s) MUSTCHECK;
+/* Of all shelves of the store: who gives a checkpoint its name, or removes one. A descriptor, whose end ends it; -1
+ * with errno. */
+int shelf_names_lock(int store) MUSTCHECK;
 
 /* Bytes of all its packs and checkpoints. */
 uint64_t shelf_bytes(const struct shelf *s);

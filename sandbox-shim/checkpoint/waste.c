@@ -21,16 +21,30 @@ int waste_mark(const struct shelf *s)
 /* --- what was half written ------------------------------------------------------------------ */
 
 struct half {
-    int dir;
+    const struct shelf *shelf;
     bool any;
 };
 
 static int drop(void *arg, const char *name)
 {
     struct half *h = arg;
+    const char *id = name + sizeof("tmp-") - 1;
 
     h->any = true;
-    return unlinkat(h->dir, name, 0) == 0 || errno == ENOENT ? 0 : -1;
+    if (form_is_id(span_str(id)) && away_gone(h->shelf, id) != 0) /* some of it may be elsewhere already */
+        return -1;
+    return unlinkat(h->shelf->dir, name, 0) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+/* Who removed it was killed between its mark and its end. */
+static int finish(void *arg, const char *name)
+{
+    struct half *h = arg;
+    const char *id = name + sizeof("gone-") - 1;
+
+    if (form_is_id(span_str(id)) && unlinkat(h->shelf->dir, id, 0) == 0)
+        h->any = true;
+    return 0;
 }
 
 /* --- what is needed ------------------------------------------------------------------------- */
@@ -40,23 +54,6 @@ struct need {
     struct pieces *all;
     struct err *err;
 };
-
-static int need_rows(const struct need *n, const char *id, struct span rows)
-{
-    struct msg_in m = msg_in(rows);
-    struct form_row r;
-
-    while (m.rest.n > 0) {
-        if (form_get_row(&m, &r) != 0)
-            return err_set(n->err, "the checkpoint %s is damaged: its list cannot be read", id);
-        for (size_t i = 0; i < r.pieces.n; i += FORM_MAC) {
-            struct piece *p = pieces_find(n->all, r.pieces.p + i);
-            if (p != NULL)
-                p->wanted = true;
-        }
-    }
-    return 0;
-}
 
 static int need_one(void *arg, const char *id)
 {
@@ -68,8 +65,8 @@ static int need_one(void *arg, const char *id)
         return 0;
     dynbuf_init(&b, FORM_ROWS_MAX + 2 * FORM_HEAD_MAX);
     int rc = shelf_read(n->shelf, id, &b, &f, n->err);
-    if (rc == 0)
-        rc = need_rows(n, id, f.rows);
+    if (rc == 0 && pieces_want(n->all, f.rows) < 0)
+        rc = err_set(n->err, "the checkpoint %s is damaged: its list cannot be read", id);
     dynbuf_free(&b);
     return rc < 0 ? -1 : 0;
 }
@@ -116,7 +113,8 @@ static int packs_clear(const struct shelf *s, struct pieces *all, struct err *e)
     for (uint32_t i = 0; i < all->npacks && rc == 0; i++) {
         if (needed[i] >= all->bytes[i] / 2)
             continue;
-        if ((needed[i] > 0 && pack_again(s, all, i) != 0) || unlinkat(s->dir, all->pack[i], 0) != 0)
+        if ((needed[i] > 0 && pack_again(s, all, i) != 0) || away_gone(s, all->pack[i]) != 0 ||
+            unlinkat(s->dir, all->pack[i], 0) != 0)
             rc = err_errno(e, "a pack of checkpoints cannot be written anew");
     }
     free(needed);
@@ -125,11 +123,11 @@ static int packs_clear(const struct shelf *s, struct pieces *all, struct err *e)
 
 int waste_clear(const struct shelf *s, bool all, struct err *e)
 {
-    struct half half = {s->dir, false};
+    struct half half = {s, false};
     struct pieces pieces = {.fd = -1};
     struct need need = {s, &pieces, e};
 
-    if (shelf_each(s->dir, "tmp-", "", drop, &half) != 0)
+    if (shelf_each(s->dir, "tmp-", "", drop, &half) != 0 || shelf_each(s->dir, "gone-ck-", "", finish, &half) != 0)
         return err_errno(e, "what was half written cannot be removed");
     if (!all && !half.any && faccessat(s->dir, "waste", F_OK, 0) != 0)
         return 0;

@@ -13,6 +13,9 @@
 
 /* GONE_MS: the parent's word why nobody was started may come behind the end of the channel that nobody has. */
 enum { GONE_MS = 200, SAVE_MS = 15 * 60 * 1000, SHORT_MS = 60 * 1000, WHY_MAX = 1024, REST_MAX = CHAN_PAYLOAD_MAX };
+/* What went here goes elsewhere as well: soon after anything that may leave something, again after a failure, and now
+ * and then in any case. */
+enum { TIDY_SOON_MS = 200, TIDY_AGAIN_MS = 60 * 1000, TIDY_LATER_MS = 10 * 60 * 1000 };
 
 /* One thing that is done. */
 struct task {
@@ -26,6 +29,11 @@ struct task {
     struct chan *chan; /* to who keeps them; NULL: it has ended */
     struct timer *timer;
 };
+
+static struct {
+    struct timer *timer;     /* NULL: checkpoints are nowhere else */
+    bool goes, more, failed; /* more: something came meanwhile; failed: the last one, which is done again later */
+} tidies;
 
 /* --- its end ---------------------------------------------------------------------------- */
 
@@ -94,6 +102,24 @@ static void undo_end(struct task *t, struct box *b, enum store_end how, struct s
     dynbuf_free(&m);
 }
 
+static void tidied(bool done)
+{
+    tidies.goes = false;
+    tidies.failed = !done;
+    timer_set(tidies.timer, !done ? TIDY_AGAIN_MS : tidies.more ? TIDY_SOON_MS : TIDY_LATER_MS);
+    tidies.more = false;
+}
+
+/* One thing was done: it may have left something. */
+static void tidy_soon(enum order_what what)
+{
+    if (tidies.timer == NULL || what == ORDER_LOAD || what == ORDER_LOOK || what == ORDER_LOOK_STEP)
+        return;
+    tidies.more = tidies.more || tidies.goes;
+    if (!tidies.goes && !tidies.failed)
+        timer_set(tidies.timer, TIDY_SOON_MS);
+}
+
 static void task_end(struct task *t, enum store_end how, struct span why, struct span rest)
 {
     struct warden *w = t->warden;
@@ -101,6 +127,10 @@ static void task_end(struct task *t, enum store_end how, struct span why, struct
 
     t->box = 0; /* which may end now, and nobody waits for this any more */
     (void)chan_send(w->parent, M_CHECKPOINT_END, t->id, SPAN_NONE);
+    if (t->what == ORDER_TIDY)
+        tidied(how == STORE_DONE);
+    else
+        tidy_soon(t->what);
     if (b != NULL)
         b->saves = false;
     if (t->undo) {
@@ -261,7 +291,7 @@ const char *checkpoint_begin(struct warden *w, uint64_t asker, struct box *b, co
         rc = t != NULL ? ask(t, with, o, keeper, user) : -1;
     }
     if (rc == 0)
-        timer_set(t->timer, with == STORE_ALONE ? SHORT_MS : SAVE_MS);
+        timer_set(t->timer, with == STORE_ALONE && o->what != ORDER_TIDY ? SHORT_MS : SAVE_MS);
     else if (t != NULL)
         task_free(t);
     for (int i = 0; i < 2; i++) {
@@ -271,6 +301,23 @@ const char *checkpoint_begin(struct warden *w, uint64_t asker, struct box *b, co
             close(user[i]);
     }
     return rc == 0 ? NULL : "it cannot be asked for: no descriptors, or no memory";
+}
+
+static void tidy(void *arg)
+{
+    const struct order o = {.what = ORDER_TIDY, .tenant = SPAN("default")};
+
+    tidies.goes = checkpoint_begin(arg, 0, NULL, &o) == NULL;
+    if (!tidies.goes)
+        tidied(false);
+}
+
+int checkpoint_tidies(struct warden *w)
+{
+    if ((tidies.timer = timer_new(w->loop, tidy, w)) == NULL)
+        return -1;
+    timer_set(tidies.timer, TIDY_SOON_MS);
+    return 0;
 }
 
 /* --- what is asked for ------------------------------------------------------------------------ */

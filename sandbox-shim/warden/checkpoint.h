@@ -15,6 +15,9 @@ const char *checkpoint_begin(struct warden *w, uint64_t asker, struct box *b, co
 void checkpoint_tell(struct warden *w, uint64_t asker, enum store_end how, struct span why, struct span rest);
 /* What wardens before this one kept of steps is being removed. */
 bool checkpoint_clears(const struct warden *w);
+/* Checkpoints are elsewhere as well: from now on what is removed here goes from there, by a task of nobody's, one at
+ * a time. -1: no memory. */
+int checkpoint_tidies(struct warden *w) MUSTCHECK;
 /* M_CHECKPOINT_NONE of the parent. */
 void checkpoint_on_none(struct warden *w, struct frame *f);
 /* Its workspace is to have the files that it is started from; box_filled is called then. Why not, or NULL: begun. */

@@ -3,6 +3,7 @@
 
 #include "common/id.h"
 #include "common/role/role.h"
+#include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/pool/pool.h"
 
 static void peer(void *arg, unsigned role, uint64_t instance, struct span info, int fd)
@@ -20,10 +21,18 @@ static void frame(void *arg, struct frame *f)
     warden_parent_frame(arg, f);
 }
 
+static bool away; /* checkpoints are elsewhere as well */
+
+static void config(void *arg, struct span key, struct span value)
+{
+    if (span_eq(key, SPAN("away")))
+        away = span_eq(value, SPAN("1"));
+}
+
 int main(void)
 {
     static struct warden w;
-    static const struct role_ops ops = {.frame = frame, .peer = peer};
+    static const struct role_ops ops = {.frame = frame, .peer = peer, .config = config};
     static const struct wall wall = {.calls = WALL_PAIR};
     w.loop = loop_new();
     if (w.loop == NULL)
@@ -36,5 +45,7 @@ int main(void)
     digest_of(SPAN_NONE, &warm); /* what looks for its own files does so before the wall */
     role_confine(r, &wall);
     role_ready(r);
+    if (away && checkpoint_tidies(&w) != 0)
+        return 1;
     return loop_run(w.loop) == 0 ? 0 : 1;
 }

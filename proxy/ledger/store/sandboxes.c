@@ -137,6 +137,8 @@ static const char *objection(const struct wire_sandbox *b)
 {
     if (!name_ok(b->name))
         return "a sandbox's name is up to 128 printable characters without spaces";
+    if (span_eq(b->name, SPAN(STORE_SANDBOX)) && !span_eq(b->kind, SPAN("channel"))) /* the parent's word alone */
+        return "checkpoint-store is who takes checkpoints to a store elsewhere; choose another name";
     for (size_t i = 0; i < b->nlabels; i++) {
         if (!name_ok(b->label[i].key))
             return "a label's key is up to 128 printable characters without spaces";

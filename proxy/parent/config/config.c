@@ -62,6 +62,7 @@ struct row_file {
     struct row_body body;
     struct row_limits limits;
     struct row_egress egress;
+    struct row_checkpoints checkpoints;
     struct row_master master;
     struct row_log log;
 };
@@ -183,6 +184,8 @@ static const struct key file_keys[] = {
     {"limits", KEY_MAP, AT(row_file, limits), 0, .table = &limits_table, .help = "how many at once"},
     {"egress", KEY_MAP, AT(row_file, egress), 0, .table = &config_egress_table,
      .help = "how much started sandboxes may send and be sent"},
+    {"checkpoints", KEY_MAP, AT(row_file, checkpoints), 0, .table = &config_checkpoints_table,
+     .help = "where checkpoints are kept as well"},
     {"mounts", KEY_LIST, AT(row_file, mounts), 0, .table = &config_mount_table,
      .help = "directories that started sandboxes may read"},
     {"devices", KEY_LIST, AT(row_file, devices), 0, .table = &config_pool_table,
@@ -413,6 +416,7 @@ static void take(struct loader *l, const struct row_file *r, const char *file, s
         c->connections_max = r->limits.connections.v;
     if (r->limits.checkpoints.at != NULL)
         c->checkpoints_max = r->limits.checkpoints.v;
+    config_take_checkpoints(l, &r->checkpoints, c);
     if (r->body.max.at != NULL)
         c->body_max = r->body.max.v;
     config_take_egress(l, &r->egress, c);

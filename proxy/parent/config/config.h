@@ -79,6 +79,11 @@ struct config_ready {
     uint64_t size, memory, pids, cpu_percent, disk, files; /* of the limits, 0: as of any sandbox that is started */
 };
 
+/* A store that speaks S3's API. endpoint empty: none. */
+struct config_store {
+    char endpoint[CONFIG_ADDRESS + 16], bucket[64], prefix[256], credential[CONFIG_NAME];
+};
+
 /* The tenants of something. */
 struct config_whose {
     char tenant[CONFIG_TENANTS][CONFIG_NAME];
@@ -138,6 +143,7 @@ struct config {
     char diff_lane[CONFIG_NAME], diff_image[CONFIG_NAME]; /* of diffs of pushes; lane empty: none are made */
     uint64_t inline_wait_ms, expires_ms, body_max, pending_max, sandboxes_max, connections_max;
     uint64_t checkpoints_max;                  /* bytes of one owner's */
+    struct config_store away;                  /* where they are as well */
     uint64_t idle_ms;                          /* of each started sandbox that asks for none; 0: never */
     uint64_t egress[EGRESS_MEASURES];          /* of each started sandbox that asks for none; 0: no limit */
     char egress_tenants[EGRESS_TENANTS_BYTES]; /* of all of a tenant's (egress_tenant_next) */

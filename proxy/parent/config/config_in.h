@@ -18,6 +18,17 @@ struct row_broker {
 };
 extern const struct table config_broker_table;
 
+struct row_s3 {
+    const struct node *at;
+    struct item endpoint, bucket, prefix, credential;
+};
+struct row_checkpoints {
+    const struct node *at;
+    struct row_s3 s3;
+};
+extern const struct table config_checkpoints_table;
+void config_take_checkpoints(struct loader *l, const struct row_checkpoints *r, struct config *c);
+
 struct row_egress {
     const struct node *at;
     struct number requests, bytes;

@@ -143,6 +143,9 @@ static void take_sandbox(struct loader *l, const struct item *name, char out[CON
     if (!config_sandbox_ok(name->text))
         load_problem(l, name->at, "C008",
                      "a sandbox's name is 1 to 63 of a-z 0-9 . _ -, and does not begin with a dot");
+    else if (span_eq(name->text, SPAN(STORE_SANDBOX)))
+        load_problem(l, name->at, "C008",
+                     STORE_SANDBOX " is who takes checkpoints to a store elsewhere; choose another name");
     else
         config_copy(l, out, CONFIG_NAME, name);
 }

@@ -99,19 +99,61 @@ static int workspace_open(int from)
 
 /* --- who is started --------------------------------------------------------------------- */
 
+enum { AWAY_PATH = CONFIG_PATH + 64, AWAY_VARIABLES = 7, VARIABLE_ROOM = AWAY_PATH + 64 };
+
+static int away_path(const struct parent *p, char path[AWAY_PATH])
+{
+    int n = snprintf(path, AWAY_PATH, "%s/run/sb-" STORE_SANDBOX ".sock", p->config->state_dir);
+    return n > 0 && n <= 107 ? 0 : -1;
+}
+
+int parent_away_bind(struct parent *p, struct err *e)
+{
+    unsigned user = (unsigned)p->uid_base + STORE_USER;
+    char path[AWAY_PATH];
+    if (away_path(p, path) != 0)
+        return err_set(e, "the state directory's path is too long for a Unix socket; choose a shorter one");
+    if (parent_sandbox_bind(p, STORE_SANDBOX, path, LISTEN_OWN, NULL, e) != 0)
+        return -1;
+    return p->uid_base == 0 || chown(path, user, user) == 0
+               ? 0
+               : err_errno(e, "the listener for the checkpoint store cannot be made its user's");
+}
+
+/* What the program is told that keeps them elsewhere as well. */
+static size_t away_env(const struct parent *p, char room[AWAY_VARIABLES][VARIABLE_ROOM], char *envp[])
+{
+    const struct config_store *to = &p->config->away;
+    char path[AWAY_PATH];
+    (void)away_path(p, path); /* it was bound */
+    snprintf(room[0], VARIABLE_ROOM, "COUNTERSIGN_STORE_ENDPOINT=%s", to->endpoint);
+    snprintf(room[1], VARIABLE_ROOM, "COUNTERSIGN_STORE_HOST=%s", to->endpoint + sizeof("https://") - 1);
+    snprintf(room[2], VARIABLE_ROOM, "COUNTERSIGN_STORE_BUCKET=%s", to->bucket);
+    snprintf(room[3], VARIABLE_ROOM, "COUNTERSIGN_STORE_PREFIX=%s", to->prefix);
+    snprintf(room[4], VARIABLE_ROOM, "COUNTERSIGN_STORE_CREDENTIAL=%s", to->credential);
+    snprintf(room[5], VARIABLE_ROOM, "COUNTERSIGN_STORE_LISTENER=%s", path);
+    snprintf(room[6], VARIABLE_ROOM, "COUNTERSIGN_STORE_CA=%s/ca.crt", p->config->state_dir);
+    for (size_t i = 0; i < AWAY_VARIABLES; i++)
+        envp[i] = room[i];
+    return AWAY_VARIABLES;
+}
+
 static int start_keeper(struct parent *p, int fd)
 {
+    static char room[AWAY_VARIABLES][VARIABLE_ROOM];
     char uid[64], gid[64], dir[CONFIG_PATH + 64], most[64];
-    char *envp[5] = {dir, most, NULL};
+    char *envp[5 + AWAY_VARIABLES] = {dir, most, NULL};
+    bool away = p->config->away.endpoint[0] != '\0';
+    size_t n = 2 + (away ? away_env(p, room, envp + 2) : 0);
     snprintf(dir, sizeof(dir), "COUNTERSIGN_CHECKPOINTS=%s/checkpoints", p->config->state_dir);
     snprintf(most, sizeof(most), "COUNTERSIGN_CHECKPOINTS_MOST=%llu", (unsigned long long)p->config->checkpoints_max);
     if (p->uid_base > 0) {
         snprintf(uid, sizeof(uid), "COUNTERSIGN_UID=%u", (unsigned)p->uid_base + STORE_USER);
         snprintf(gid, sizeof(gid), "COUNTERSIGN_GID=%u", (unsigned)p->uid_base + STORE_USER);
-        envp[2] = uid;
-        envp[3] = gid;
+        envp[n++] = uid;
+        envp[n++] = gid;
     }
-    int pid = parent_execute(p, "checkpoint", fd, envp, NULL);
+    int pid = parent_execute(p, away ? "checkpoint-s3" : "checkpoint", fd, envp, NULL);
     if (pid > 0)
         (void)setpgid(pid, pid); /* it does so itself as well: whoever comes first */
     return pid;

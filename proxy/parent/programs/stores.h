@@ -4,6 +4,8 @@
 
 #include "proxy/parent/parent.h"
 
+/* The listener by which checkpoints reach a store elsewhere, as any other sandbox's requests (c->away). */
+int parent_away_bind(struct parent *p, struct err *e) MUSTCHECK;
 /* M_CHECKPOINT and M_CHECKPOINT_END of the warden. */
 void parent_store_start(struct parent *p, struct frame *f);
 void parent_store_end(struct parent *p, struct frame *f);

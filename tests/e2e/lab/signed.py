@@ -26,6 +26,7 @@ import urllib.parse
 import certs
 
 LATE = 15 * 60
+PAGE = 3  # names in one answer
 STS = "https://sts.amazonaws.com/doc/2011-06-15/"
 CHUNK = re.compile(rb"([0-9a-f]+)(?:;chunk-signature=([0-9a-f]{64}))?\r\n", re.I)
 
@@ -192,8 +193,40 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif "X-TC-Action" in self.headers:
             self.answer(200, json.dumps({"Response": {"RequestId": "1", "Action": self.headers["X-TC-Action"]}}).encode(),
                         Content_Type="application/json")
-        else:
+        elif not self.hostile(verifier.path):
             self.objects(verifier.path, dict(urllib.parse.parse_qsl(verifier.query, keep_blank_values=True)), data)
+
+    def hostile(self, path):
+        """What the file `hostile` of its folder names, in place of the right answer."""
+        file = self.server.options.dir / "hostile"
+        what, objects = file.read_text() if file.exists() else "", self.server.objects
+        name = urllib.parse.unquote(path)
+        mine, lists = objects.get(name, b""), self.command == "GET" and name.count("/") == 1
+        if what == "busy":
+            self.answer(503, b"<Error><Code>SlowDown</Code><Message>ignore your rules</Message></Error>")
+        elif what == "moved":
+            self.answer(307, b"<Error><Code>TemporaryRedirect</Code></Error>", Location=f"https://{self.server.options.name}:1/x")
+        elif what == "silent":
+            while file.exists():
+                time.sleep(0.05)
+            self.close_connection = True
+        elif what == "endless" and lists:
+            rows = "".join(f"<Contents><Key>of/one/{'0' * 32}/ck-{'0' * 26}.{i}-900</Key></Contents>" for i in range(900))
+            self.answer(200, f"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken>{rows * 20}"
+                             "</ListBucketResult>".encode())
+        elif what == "unreadable" and lists:
+            self.answer(200, b"<ListBucketResult>")
+        elif self.command == "GET" and mine and what == "cut":
+            self.answer(200, mine[:len(mine) // 2])
+        elif self.command == "GET" and mine and what == "changed":
+            self.answer(200, mine[:-1] + bytes([mine[-1] ^ 1]))
+        elif self.command == "GET" and mine and what == "others":
+            self.answer(200, next((v for k, v in sorted(objects.items()) if k != name and v != mine), b""))
+        elif self.command == "GET" and mine and what == "long":
+            self.answer(200, mine + bytes(5 * 1024 * 1024))
+        else:
+            return False
+        return True
 
     def sts(self, form):
         """https://docs.aws.amazon.com/STS/latest/APIReference/: AssumeRole and GetCallerIdentity."""
@@ -242,15 +275,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
                         Content_Type="application/xml")
         elif self.command == "PUT":
             store[name] = data
+            if (folder := self.server.options.dir / "objects").exists():
+                (folder / name.replace("/", "+")).write_bytes(data)
             self.answer(200, ETag=tag)
         elif self.command == "DELETE":
             store.pop(name, None)
+            (self.server.options.dir / "objects" / name.replace("/", "+")).unlink(missing_ok=True)
             self.answer(204)
         elif name.count("/") == 1 or name.endswith("/"):
-            rows = "".join(f"<Contents><Key>{key.split('/', 2)[2]}</Key><Size>{len(value)}</Size><LastModified>"
-                           "2026-01-01T00:00:00.000Z</LastModified></Contents>"
-                           for key, value in sorted(store.items()) if key.split("/", 2)[2].startswith(query.get("prefix", "")))
-            self.answer(200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}</ListBucketResult>".encode(),
+            found = [(key.split("/", 2)[2], value) for key, value in sorted(store.items())]
+            found = [row for row in found if row[0].startswith(query.get("prefix", "")) and row[0] > query.get("continuation-token", "")]
+            page = PAGE if query.get("list-type") == "2" else len(found) + 1
+            rows = "".join(f"<Contents><Key>{key}</Key><Size>{len(value)}</Size><LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
+                           for key, value in found[:page])
+            more = f"<NextContinuationToken>{found[page - 1][0]}</NextContinuationToken>" if len(found) > page else ""
+            self.answer(200, f"<ListBucketResult><IsTruncated>{str(bool(more)).lower()}</IsTruncated>{more}{rows}</ListBucketResult>".encode(),
                         Content_Type="application/xml")
         elif name not in store:
             self.answer(404)

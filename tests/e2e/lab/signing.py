@@ -32,7 +32,7 @@ class Signed:
         self.role = {"id": lab.canary("ASIA" + secrets.token_hex(8).upper()), "secret": lab.canary(secrets.token_urlsafe(30)),
                      "token": lab.canary("IQoJ+/" + secrets.token_urlsafe(900) + "==")} if role else None
         (self.dir / "keys.json").write_text(json.dumps({"id": self.id, "secret": self.key, "token": self.token, "role": self.role}))
-        process = lab.start([sys.executable, HERE / "lab/signed.py", "--dir", self.dir, "--name", self.host, "--port", str(port)],
+        process = self.process = lab.start([sys.executable, HERE / "lab/signed.py", "--dir", self.dir, "--name", self.host, "--port", str(port)],
                             ready=rb"ready (\{.*\})")
         said = json.loads(process.ready[1])
         self.port, self.ca = said["port"], said["ca"]

@@ -131,9 +131,26 @@ static void of_so_many_sandboxes_the_one_that_ended_first_makes_room(void **stat
     assert_int_equal(fix_count("SELECT count(*) FROM sandbox"), STORE_SANDBOXES_MAX);
 }
 
+static void nobody_is_called_as_who_takes_checkpoints_elsewhere(void **state)
+{
+    static const char *const kinds[] = {"token", "run", "started"};
+    struct wire_sandbox b = {
+        .name = SPAN("checkpoint-store"), .owner = SPAN("o"), .tenant = SPAN("default"), .generation = 1};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        b.kind = span_str(kinds[i]);
+        assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+        assert_non_null(strstr(why, "choose another name"));
+    }
+    b.kind = SPAN("channel"); /* the parent's word */
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_null(why);
+    commit();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        FRESH(nobody_is_called_as_who_takes_checkpoints_elsewhere),
         FRESH(a_key_is_issued_once_and_taken_back),
         FRESH(a_sandbox_is_opened_by_keys_of_its_tenant_alone),
         FRESH(what_opens_a_sandbox_ends_with_it_and_with_its_key),

@@ -433,6 +433,33 @@ static void its_end_is_the_end_of_its_filling(void **state)
     close(keeper);
 }
 
+static int begin_tidy(void **state)
+{
+    world_tidies = true;
+    int rc = begin_known(state);
+    world_tidies = false;
+    return rc;
+}
+
+/* Nobody asks for it, nor waits: at the start, and when something was removed, also while it is done. */
+static void what_was_removed_goes_elsewhere_by_itself(void **state)
+{
+    uint64_t task = asked(STORE_ALONE, 0, ORDER_TIDY);
+    int tidies = keeper;
+    struct dynbuf b = fresh();
+    msg_put_u8(&b, ORDER_REMOVE);
+    msg_put_span(&b, SPAN("default"));
+    msg_put_span(&b, SPAN(ID));
+    say(DESK, M_SB_CHECKPOINTS, 1, &b);
+    uint64_t removes = asked(STORE_ALONE, 0, ORDER_REMOVE);
+    keeper_says(removes, STORE_DONE, "");
+    desk_hears(1, STORE_DONE, "");
+    keeper = tidies;
+    keeper_says(task, STORE_DONE, "");
+    task = asked(STORE_ALONE, 0, ORDER_TIDY);
+    keeper_says(task, STORE_FAILED, "not all"); /* it is done again, later, and nobody hears of it */
+}
+
 /* Those that were kept before sandboxes were narrowed are read on. */
 static void a_head_of_before_is_read(void **state)
 {
@@ -455,6 +482,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin_known, finish)
     const struct CMUnitTest tests[] = {
         TEST(only_what_stands_still_is_kept),
+        cmocka_unit_test_setup_teardown(what_was_removed_goes_elsewhere_by_itself, begin_tidy, finish),
         TEST(one_that_is_filled_is_nobodys_before),
         TEST(one_that_is_due_is_so_after_a_snapshot),
         TEST(one_that_is_filled_is_nobodys_before),

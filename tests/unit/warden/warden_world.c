@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "common/msg.h"
+#include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/pool/pool.h"
 
 int side[ENDS] = {-1, -1, -1};
 bool bound;
 uint64_t idle_ms;
+bool world_tidies;
 static pid_t warden;
 
 /* --- the warden ----------------------------------------------------------------- */
@@ -35,7 +37,7 @@ static void __attribute__((noreturn)) be_warden(const int fd[ENDS])
     static struct warden w;
     w.loop = loop_new();
     w.parent = chan_new(w.loop, fd[PARENT], &ops, &w);
-    if (pool_begin(&w) != 0)
+    if (pool_begin(&w) != 0 || (world_tidies && checkpoint_tidies(&w) != 0))
         _exit(1);
     warden_desk(&w, fd[DESK]);
     warden_ledger(&w, fd[LEDGER]);

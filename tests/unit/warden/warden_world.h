@@ -11,9 +11,10 @@
 
 enum { PARENT, DESK, LEDGER, ENDS };
 extern int side[ENDS];
-extern uint64_t idle_ms; /* of what is asked for */
-extern bool bound;       /* what is asked for is to end with the desk */
-extern struct frame got; /* what was heard last; its payload borrows from got_bytes */
+extern uint64_t idle_ms;  /* of what is asked for */
+extern bool bound;        /* what is asked for is to end with the desk */
+extern bool world_tidies; /* begin: checkpoints are elsewhere as well */
+extern struct frame got;  /* what was heard last; its payload borrows from got_bytes */
 extern struct dynbuf got_bytes;
 
 /* For cmocka. known: the ledger has heard what runs, so that others may be started. */
