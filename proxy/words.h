@@ -116,6 +116,10 @@ enum pause_way {
 /* Does a token let in? Only the last one does. */
 enum dock_opened { DOCK_LATER = 0 /* it cannot be known now, or too many are in */, DOCK_UNKNOWN, DOCK_OPEN };
 
+/* What the broker has done, as the desk counts it. */
+enum broker_seen { BROKER_SEEN_NOTHING = 0, BROKER_SEEN_MODEL, BROKER_SEEN_TOOL };
+enum { BROKER_SEEN_NAME = 128 /* bytes of a name */, BROKER_SEEN_NUMBERS = 5 };
+
 /* How a command in a sandbox ended. */
 enum sb_end {
     SB_LOST = 0, /* with its sandbox, or there is none */

@@ -106,8 +106,9 @@ struct desk {
     } oidc;                 /* the provider; issuer empty: there is none */
     struct tls_server *tls; /* of the page; NULL: without */
     struct chan *ledger, *parent, *warden, *keeper;
-    struct dock_link *docks; /* dock_peer.c */
-    struct dynbuf passkeys;  /* payload of the last M_PASSKEYS */
+    struct dock_link *docks;    /* dock_peer.c */
+    struct broker_tally *tally; /* broker/tally.h; NULL: the broker has said nothing yet */
+    struct dynbuf passkeys;     /* payload of the last M_PASSKEYS */
     struct ask asks[DESK_ASKS];
     uint64_t last_id;
     size_t held[SHARES]; /* of DESK_FOLLOWS, of DESK_SHORT */

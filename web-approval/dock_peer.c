@@ -9,6 +9,7 @@
 #include "proxy/msgs.h"
 #include "sandbox-shim/warden/wire_box.h"
 #include "web-approval/broker/broker.h"
+#include "web-approval/broker/tally.h"
 #include "web-approval/dock.h"
 #include "web-approval/server.h"
 
@@ -150,6 +151,8 @@ static void dock_frame(void *arg, struct chan *c, struct frame *f)
         on_broker_open(l, f);
     else if (f->type == M_BROKER_WHO && l->broker)
         on_broker_who(l, f);
+    else if ((f->type == M_BROKER_SEEN || f->type == M_BROKER_SPANS) && l->broker)
+        broker_tally_frame(l->desk, f);
     else
         log_error("the %s said %u, which it may not", l->broker ? "broker" : "dock", f->type);
 }

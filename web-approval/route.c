@@ -63,6 +63,7 @@ static const struct route {
     {"DELETE", "/api/v1/conversations/*/identity", PLACE_DOCK | BROKER, api_broker_identity_end},
     {"POST", "/api/v1/conversations/*/leases", PLACE_DOCK | BROKER, api_broker_lease},
     {"GET", "/api/v1/conversations/*/runs", PLACE_DOCK | BROKER, api_broker_runs},
+    {"POST", "/api/v1/telemetry/*/identity", PLACE_DOCK | BROKER, api_broker_telemetry},
     {"POST", "/api/v1/streams/*/input", PLACE_CONTROL | PLACE_DOCK, api_started_input},
     {"POST", "/api/v1/streams/*/signal", PLACE_CONTROL | PLACE_DOCK, api_started_tell},
     {"POST", "/api/v1/sandboxes/*/access", PLACE_DOCK | KEYS | RAN, api_started_access},

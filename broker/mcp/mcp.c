@@ -42,6 +42,11 @@ enum mcp_event mcp_broken(struct mcp *m, const char *why)
     return MCP_BROKEN;
 }
 
+struct span mcp_version(const struct mcp *m)
+{
+    return m->modern ? MCP_MODERN : span_str(m->version);
+}
+
 const struct mcp_tool *mcp_tool_of(const struct mcp *m, struct span name)
 {
     for (size_t i = 0; i < m->n; i++)

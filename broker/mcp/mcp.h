@@ -84,6 +84,8 @@ enum mcp_event mcp_broken(struct mcp *m, const char *why) MUSTCHECK;
 enum mcp_event mcp_late(struct mcp *m) MUSTCHECK;
 /* The tool of this whole name; NULL: it has none. */
 const struct mcp_tool *mcp_tool_of(const struct mcp *m, struct span name);
+/* The revision that is spoken, once it is known; else empty. */
+struct span mcp_version(const struct mcp *m);
 /* args: a JSON object on one line, of at most half a message. -1: it does not rest, or they are too long; nothing was
  * said. */
 int mcp_call(struct mcp *m, const struct mcp_tool *tool, struct span args) MUSTCHECK;

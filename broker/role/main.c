@@ -12,6 +12,7 @@
 #include "broker/serve/serve.h"
 #include "broker/store/postgres/postgres.h"
 #include "broker/store/sqlite/sqlite.h"
+#include "broker/work/seen/export.h"
 #include "broker/work/work.h"
 #include "common/file.h"
 #include "common/log.h"
@@ -34,7 +35,7 @@ enum {
 };
 
 struct start {
-    char dir[TEXT], db[TEXT], models[TEXT], tools[TEXT], proxy[128], boot[64], url[TEXT], has_password[8];
+    char dir[TEXT], db[TEXT], models[TEXT], tools[TEXT], otlp[TEXT], proxy[128], boot[64], url[TEXT], has_password[8];
     struct pg_where where;
     char password[PG_PASSWORD_MAX + 1];
     size_t password_n;
@@ -52,11 +53,15 @@ static void setting(void *arg, struct span key, struct span value)
         const char *key;
         char *to;
         size_t room;
-    } texts[] = {
-        {"broker_dir", s->dir, sizeof(s->dir)},   {"broker_db", s->db, sizeof(s->db)},
-        {"models", s->models, sizeof(s->models)}, {"tools", s->tools, sizeof(s->tools)},
-        {"boot", s->boot, sizeof(s->boot)},       {"proxy", s->proxy, sizeof(s->proxy)},
-        {"broker_store", s->url, sizeof(s->url)}, {"broker_password", s->has_password, sizeof(s->has_password)}};
+    } texts[] = {{"broker_dir", s->dir, sizeof(s->dir)},
+                 {"broker_db", s->db, sizeof(s->db)},
+                 {"models", s->models, sizeof(s->models)},
+                 {"tools", s->tools, sizeof(s->tools)},
+                 {"boot", s->boot, sizeof(s->boot)},
+                 {"proxy", s->proxy, sizeof(s->proxy)},
+                 {"otlp", s->otlp, sizeof(s->otlp)},
+                 {"broker_store", s->url, sizeof(s->url)},
+                 {"broker_password", s->has_password, sizeof(s->has_password)}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (span_eq(key, span_str(texts[i].key)) &&
             snprintf(texts[i].to, texts[i].room, "%.*s", SPAN_FMT(value)) >= (int)texts[i].room)
@@ -360,6 +365,9 @@ int main(int argc, char *argv[])
     (void)snprintf(s.work.proxy, sizeof(s.work.proxy), "%s", s.proxy);
     s.serve.owner = (unsigned)s.owner;
     who(&s, &s.work.id);
+    s.work.number = (unsigned)s.worker;
+    if (s.worker > 0 && s.otlp[0] != '\0' && (s.work.export = export_new(&s.work, s.otlp)) == NULL)
+        log_die("out of memory");
     if (s.worker > 0)
         work_begin(&s.work);
     else if (serve_begin(&s.serve) != 0)

@@ -132,6 +132,7 @@ static void finish(struct attach *a, struct span data)
         (void)dynbuf_addf(&out, "\n[%llu bytes more were not kept]", (unsigned long long)c->cut);
     struct span text = arena_keep(&t->step_arena, &out);
     bool lost = span_eq(how, SPAN("lost"));
+    c->seen.late = span_eq(how, SPAN("timed-out"));
     c->effect = arena_printf(&t->arena, "command %s", a->number);
     if (lost)
         t->box_up = false;

@@ -1,4 +1,6 @@
 /* What a model is asked, from what the store keeps; and what a step leaves there. */
+#include "broker/work/prompt.h"
+
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 

@@ -143,6 +143,7 @@ void recall_ask(struct task *t, uint64_t ord)
 void recall_wait(struct task *t, uint64_t ord)
 {
     t->call[ord].command = true;
+    t->call[ord].seen.began_ms = t->call[ord].intent_ms;
     command_follow(t, ord, t->call[ord].effect);
 }
 

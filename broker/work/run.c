@@ -2,6 +2,7 @@
 #include "broker/work/servers/servers.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
+#include "common/net/loop.h"
 
 static void not_there(struct task *t, uint64_t ord, struct span why)
 {
@@ -42,6 +43,9 @@ void run_call(struct task *t, uint64_t ord)
     bool command = span_eq(c->call.tool, SPAN("run_command"));
     dynbuf_init(&c->said, WORK_RESULT_MAX);
     c->abort = false;
+    c->seen.late = false;
+    if (c->seen.began_ms == 0)
+        c->seen.began_ms = loop_wall(t->w->loop);
     if (span_eq(c->call.tool, TOOL_BROKEN)) {
         not_there(t, ord, json_text(json_parse(c->call.args, &t->step_arena), SPAN("why")));
         return;

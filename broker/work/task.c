@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broker/work/seen/seen.h"
 #include "broker/work/servers/servers.h"
 #include "broker/work/taped.h"
 #include "broker/work/tools.h"
@@ -216,6 +217,7 @@ static void settle_call(struct task *t, const struct loop_action *a)
     if (!show_flush(t) || !task_passed(t, bstore_call(t->w->store, &t->claim, a->step, a->ord, &how)))
         return;
     c->end = a->end;
+    seen_call(t, a->ord);
     show_begin(&b, &w);
     jsonw_kv(&w, "turn", span_str(t->turn));
     jsonw_kv_u64(&w, "step", a->step);
@@ -274,8 +276,10 @@ static void give_back(struct task *t, uint64_t after_ms)
 void task_finish(struct task *t)
 {
     taped_flush(t);
-    if (show_flush(t) && task_passed(t, bstore_finish(t->w->store, &t->claim, t->ending, span_str(t->why))))
-        task_tell(t, (struct loop_event){.heard = HEARD_ENDED});
+    if (!show_flush(t) || !task_passed(t, bstore_finish(t->w->store, &t->claim, t->ending, span_str(t->why))))
+        return;
+    seen_turn(t);
+    task_tell(t, (struct loop_event){.heard = HEARD_ENDED});
 }
 
 static void act(struct task *t, const struct loop_action *a)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "broker/models/answer/answer.h"
+#include "broker/work/prompt.h"
+#include "broker/work/seen/seen.h"
 #include "broker/work/servers/servers.h"
 #include "broker/work/taped.h"
 #include "broker/work/tools.h"
@@ -29,7 +31,8 @@ struct think {
     struct answer *answer;
     struct fault_answer said; /* of an answer that is none; its spans are the wire's */
     bool shown;
-    size_t out; /* bytes of it that came */
+    size_t out;                  /* bytes of it that came */
+    uint64_t begun_ms, first_ms; /* of it, and when something came */
 };
 
 void think_end(struct task *t)
@@ -51,6 +54,19 @@ static void no_answer(struct task *t, bool retry, uint64_t after_ms)
     task_tell(t, (struct loop_event){.heard = HEARD_NO_ANSWER, .retry = retry, .after_ms = after_ms});
 }
 
+/* It is over; with the word of what went wrong. */
+static void saw(struct think *k, const char *error, uint64_t cost)
+{
+    const struct seen_chat is = {.model = k->model,
+                                 .answer = k->answer != NULL ? answer_finish(k->answer) : NULL,
+                                 .error = error,
+                                 .begun_ms = k->begun_ms,
+                                 .first_ms = k->first_ms,
+                                 .try = k->task->all_tries,
+                                 .cost_micro = cost};
+    seen_chat(k->task, &is);
+}
+
 static uint64_t tokens(const struct model_usage *u)
 {
     return u->input + u->cache_read + u->cache_write + u->output;
@@ -64,17 +80,20 @@ static uint64_t counted(uint64_t n)
 /* An answer of which nothing is kept has its price all the same: what its provider said of it by then, and at least
  * what was asked and came. It is counted before anything else is asked, so that no budget is passed by trying again.
  */
-static void spend(struct think *k)
+static void spend(struct think *k, const char *error)
 {
     struct task *t = k->task;
     uint64_t cost = 0;
-    if (k->answer == NULL || t->over)
+    if (k->answer == NULL || t->over) {
+        saw(k, error, 0);
         return;
+    }
     const struct model_usage *u = &answer_finish(k->answer)->usage;
     uint64_t said = tokens(u) - u->output, in = said > 0 ? said : meter_guess(k->body.n), out = meter_guess(k->out);
     out = u->output > out ? u->output : out;
     (void)!meter_most(&k->model->price, in, out, &cost);
     const struct used used = {.tokens = counted(in + out), .cost_micro = counted(cost)};
+    saw(k, error, used.cost_micro);
     t->wasted.tokens = counted(t->wasted.tokens + used.tokens);
     t->wasted.cost_micro = counted(t->wasted.cost_micro + used.cost_micro);
     taped_spent(t, &used);
@@ -85,7 +104,7 @@ static void spend(struct think *k)
 void think_stop(struct task *t)
 {
     if (t->think != NULL)
-        spend(t->think);
+        spend(t->think, "cancelled");
     think_end(t);
 }
 
@@ -99,7 +118,7 @@ static void failed(struct think *k, const struct fault *f)
 {
     struct task *t = k->task;
     uint32_t dice = t->claim.turn.b[0] * 16777619u + (uint32_t)t->agent.attempts;
-    spend(k);
+    spend(k, fault_name(f->kind));
     t->all_tries++;
     const struct fault_place p = {.tries = (unsigned)t->agent.attempts,
                                   .all_tries = (unsigned)t->agent.attempts + t->all_tries - 1,
@@ -136,6 +155,8 @@ static void delta(void *ctx, const struct answer_delta *d)
 {
     struct think *k = ctx;
     k->shown = true;
+    if (k->first_ms == 0)
+        k->first_ms = loop_wall(k->task->w->loop);
     k->out += d->text.n;
     if (d->kind == DELTA_TEXT)
         show_delta(k->task, "message.delta", d->piece, d->text);
@@ -211,6 +232,7 @@ static void complete(struct think *k, const struct answer_result *r)
     t->used = (struct used){.tokens = r->usage.known ? tokens(&r->usage) : in + out, .cost_micro = cost};
     if (cut)
         task_cut(t, stopped);
+    saw(k, NULL, counted(cost));
     think_end(t);
     struct used all = {.tokens = t->used.tokens + t->wasted.tokens, .cost_micro = cost + t->wasted.cost_micro};
     task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = all, .cut = cut});
@@ -296,6 +318,7 @@ static void send(struct task *t, uint64_t arg, unsigned status, struct span leas
         return;
     const struct model_target *m = &k->model->target;
     if (status != 200) {
+        saw(k, "no-lease", 0);
         task_why(t, arena_printf(&t->step_arena, "no lease of %.*s: %.*s", SPAN_FMT(k->model->lease),
                                  SPAN_FMT(desk_words(t, status, lease))));
         no_answer(t, status >= 500, 1000);
@@ -370,8 +393,13 @@ void think_begin(struct task *t)
         no_answer(t, f.why == ROUTE_DOWN, f.until_ms > now ? f.until_ms - now : 1000);
         return;
     }
-    *k = (struct think){.task = t, .model = &t->w->models.model[f.model], .which = f.model, .other = f.other};
+    *k = (struct think){.task = t,
+                        .model = &t->w->models.model[f.model],
+                        .which = f.model,
+                        .other = f.other,
+                        .begun_ms = loop_wall(t->w->loop)};
     t->think = k;
+    t->asked = k->model;
     taped_model(t, k->model->target.name);
     if (write_body(k, &p, f.max_tokens) != 0)
         no_answer(t, false, 0);

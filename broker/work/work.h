@@ -6,7 +6,8 @@
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
  *   servers/  MCP servers, with more tools: their begin, and those over HTTP
- *   show.c    what readers see, written down in groups · cut.c what is too long · taped.c for a replay */
+ *   show.c    what readers see, written down in groups · cut.c what is too long · taped.c for a replay
+ *   seen/     what was done, as spans and in numbers, told outside */
 #ifndef BROKER_WORK_WORK_H
 #define BROKER_WORK_WORK_H
 
@@ -14,6 +15,7 @@
 #include "broker/mcp/table/table.h"
 #include "broker/models/route/route.h"
 #include "broker/store/store.h"
+#include "broker/work/seen/call.h"
 #include "common/arena.h"
 #include "common/json/json.h"
 #include "proxy/errand/errand.h"
@@ -57,6 +59,8 @@ struct work {
     uint64_t down[ROUTE_MODELS_MAX]; /* until when one is not to be asked, ms */
     struct tls_client *tls;          /* whom the gateway is, NULL: it has not said yet */
     char proxy[128];                 /* its host:port */
+    unsigned number;                 /* which of the gateway's workers it is, from 1 */
+    struct export *export;           /* export.c; NULL: no spans are sent */
     struct timer *look;
     uint8_t refused[64];            /* by a turn's id: how often in a row the gateway gave it no identity */
     uint64_t pulse, try_ms, say_ms; /* of the store when it was looked last; asked even so; said to be away again */
@@ -79,6 +83,7 @@ struct work_call {
     size_t since;           /* recall.c: commands that the record has begun since its intent */
     uint64_t shown;         /* bytes of its output that readers were shown */
     uint64_t size;          /* files.c: of the file that is read, in all */
+    struct seen_of_call seen;
 };
 
 struct task_lease {
@@ -111,8 +116,9 @@ struct task {
     struct think *think;
     uint64_t tried; /* models that this step is not to ask again */
     unsigned all_tries;
-    struct servers *servers; /* servers.c; NULL: there are none */
-    struct taped *taped;     /* taped.c */
+    const struct route_model *asked; /* last; NULL: none yet by this worker */
+    struct servers *servers;         /* servers.c; NULL: there are none */
+    struct taped *taped;             /* taped.c */
     struct wish *wishes;
     struct wants *starts; /* lane.c: who waits for the sandbox */
     struct timer *start;
@@ -169,15 +175,6 @@ void box_need(struct task *t, told_fn *fn, uint64_t arg);
 void box_start(void *arg);
 /* A lease of the credential; fn hears 200 and the lease itself. */
 void lease_need(struct task *t, struct span credential, told_fn *fn, uint64_t arg);
-
-/* --- prompt.c --- */
-struct prompt {
-    struct message *message;
-    size_t n, bytes;
-};
-/* From the store. -1: t->why says it. */
-int prompt_build(struct task *t, struct arena *a, struct prompt *out) MUSTCHECK;
-extern const char prompt_system[];
 
 void think_begin(struct task *t);
 void think_end(struct task *t);

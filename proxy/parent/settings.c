@@ -169,6 +169,7 @@ static void broker(struct settings *s, const struct parent *p, const struct chil
     text(s, "broker_password", p->config->broker.password[0] ? "given" : "");
     text(s, "models", p->config->broker.models);
     text(s, "tools", p->config->broker.tools);
+    text(s, "otlp", p->config->broker.otlp);
 }
 
 void parent_give_tasks(const struct parent *p, struct child *desk)

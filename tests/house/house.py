@@ -115,7 +115,7 @@ def check_limits(top, paths):
             if not line.startswith("#")][1:]
     found = set()
     for path in paths:
-        if re.fullmatch(r"(proxy/(timeshare|(judge|front|lobby|carrier|ledger|keeper|resolver|fetcher|dock|reach)/[\w/]+)|sandbox-shim/(warden/[\w/]+|images/\w+|checkpoint/[\w/]+)|web-approval/(pictures|viewer)/\w+|broker/(turn|(store|serve|work|mcp)/[\w/]+|loop/\w+|models/[\w/]+))\.h", path):
+        if re.fullmatch(r"(proxy/(timeshare|(judge|front|lobby|carrier|ledger|keeper|resolver|fetcher|dock|reach)/[\w/]+)|sandbox-shim/(warden/[\w/]+|images/\w+|checkpoint/[\w/]+)|web-approval/(pictures|viewer|broker)/\w+|broker/(turn|(store|serve|work|mcp|otlp)/[\w/]+|loop/\w+|models/[\w/]+))\.h", path):
             found |= {(a or b, path) for a, b in BOUND.findall(open(os.path.join(top, path), encoding="utf-8").read())}
     for name, header in sorted(found ^ {(row[0], row[1]) for row in rows}):
         bad(header, f"{name} has no row in tests/limits.tsv, or the row no {name}")

@@ -9,7 +9,7 @@
 #include "web-approval/broker/broker.h"
 #include "web-approval/route.h"
 
-enum { WHY_MAX = 512, TOKEN_TEXT = 4 + 2 * ID_TEXT, NAME_TEXT = 2 + ID_TEXT };
+enum { WHY_MAX = 512, WORKERS = 1024, TOKEN_TEXT = 4 + 2 * ID_TEXT, NAME_TEXT = 2 + ID_TEXT };
 
 struct making {
     char name[NAME_TEXT + 1], session[NAME_TEXT + 1], token[TOKEN_TEXT + 1];
@@ -72,39 +72,71 @@ static int token_make(struct making *k)
     return 0;
 }
 
-/* Anew each time: what an earlier worker was given, its token and the leases of that generation, ends with it. */
-void api_broker_identity(struct exchange *x)
+/* With its names in it; what an earlier one of this name was given ends with it. */
+static void make(struct exchange *x, struct making *k, struct span label, struct span value)
 {
-    struct making *k = arena_alloc(&x->arena, sizeof(*k));
     struct dynbuf *b;
 
-    if (!k || token_make(k) != 0) {
-        reply_problem(x, 503, "Not possible now", "no memory, or the system has no randomness to give");
-        return;
-    }
-    if (broker_conversation(x) != 0)
-        return;
     if (x->desk->proxy_url[0] == '\0') {
-        reply_problem(
-            x, 409, "No way to a model",
-            "models are asked through the gateway's proxy, and it has no HTTP listener with `identity: token`");
+        reply_problem(x, 409, "No way out",
+                      "the broker sends through the gateway's proxy, and it has no HTTP listener with "
+                      "`identity: token`");
         return;
     }
     x->step = k;
-    name_of(x, 'm', k->name);
-    name_of(x, 'c', k->session);
     k->sandbox.name = span_str(k->name);
     k->sandbox.session = span_str(k->session);
     k->sandbox.kind = SPAN("token");
     k->sandbox.owner = span_str(x->operator);
     k->sandbox.tenant = span_str(x->caller.tenant);
-    k->sandbox.label[0].key = SPAN("conversation");
-    k->sandbox.label[0].value = x->arg;
+    k->sandbox.label[0].key = label;
+    k->sandbox.label[0].value = value;
     k->sandbox.nlabels = 1;
     if (earlier(x, k) != 0 || !(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_PUT, M_SANDBOX_DONE, made)))
         return;
     wire_put_sandbox(b, &k->sandbox);
     ask_send(x);
+}
+
+static struct making *making_new(struct exchange *x)
+{
+    struct making *k = arena_alloc(&x->arena, sizeof(*k));
+
+    if (k && token_make(k) == 0)
+        return k;
+    reply_problem(x, 503, "Not possible now", "no memory, or the system has no randomness to give");
+    return NULL;
+}
+
+/* Anew each time: what an earlier worker was given, its token and the leases of that generation, ends with it. */
+void api_broker_identity(struct exchange *x)
+{
+    struct making *k = making_new(x);
+
+    if (!k || broker_conversation(x) != 0)
+        return;
+    name_of(x, 'm', k->name);
+    name_of(x, 'c', k->session);
+    make(x, k, SPAN("conversation"), x->arg);
+}
+
+/* Of no conversation, and of no tenant but the operator's: spans of all tenants go to the operator's collector. A
+ * sandbox that somebody made by this name has another session, and stays theirs. */
+void api_broker_telemetry(struct exchange *x)
+{
+    struct making *k = making_new(x);
+    uint64_t worker;
+
+    if (!k)
+        return;
+    if (span_u64(x->arg, WORKERS, &worker) != 0 || worker == 0 ||
+        !span_eq(span_str(x->caller.tenant), SPAN("default"))) {
+        reply_problem(x, 404, "No such worker", "the broker has no worker of this number that may ask");
+        return;
+    }
+    (void)snprintf(k->name, sizeof(k->name), "otlp-%llu", (unsigned long long)worker);
+    (void)snprintf(k->session, sizeof(k->session), "otlp");
+    make(x, k, SPAN("telemetry"), SPAN("spans"));
 }
 
 static void removed(struct exchange *x, struct frame *f)

@@ -27,6 +27,9 @@ int broker_take(struct exchange *x, const struct json *name, struct starting *s)
 
 void api_broker_identity(struct exchange *x);
 void api_broker_identity_end(struct exchange *x);
+/* x->arg is the number of a worker: the identity `otlp-N` by which it sends spans, anew each time, of the operator's
+ * own tenant. */
+void api_broker_telemetry(struct exchange *x);
 void api_broker_lease(struct exchange *x);
 void api_broker_runs(struct exchange *x);
 

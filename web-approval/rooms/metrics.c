@@ -1,4 +1,5 @@
 /* /api/v1/metrics: what people decided, in the text that Prometheus reads. */
+#include "web-approval/broker/tally.h"
 #include "web-approval/page/page.h"
 #include "web-approval/rooms/metrics.h"
 #include "web-approval/store/people.h"
@@ -97,4 +98,5 @@ void api_metrics(struct exchange *x)
                       "# HELP countersign_hold_pending Requests that wait for a decision now.\n"
                       "# TYPE countersign_hold_pending gauge\ncountersign_hold_pending %llu\n",
                       (unsigned long long)pending);
+    broker_tally_put(x->desk->tally, &x->out);
 }

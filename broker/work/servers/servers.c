@@ -266,6 +266,8 @@ void server_late(void *arg)
         return;
     }
     s->answers = true;
+    if (s->calls)
+        s->task->call[s->ord].seen.late = true;
     enum mcp_event ev = s->calls ? MCP_BROKEN : mcp_late(&s->mcp);
     if (ev != MCP_NOTHING) {
         server_lost(s, "did not answer in time", false);
@@ -416,6 +418,10 @@ static void send(struct server *s, uint64_t ord)
     }
     s->calls = true;
     s->ord = ord;
+    t->call[ord].seen.request = s->mcp.id;
+    t->call[ord].seen.remote = s->is->words == 0;
+    (void)snprintf(t->call[ord].seen.version, sizeof(t->call[ord].seen.version), "%.*s",
+                   SPAN_FMT(mcp_version(&s->mcp)));
     timer_set(s->timer, s->is->timeout_ms);
     server_tell(s);
 }

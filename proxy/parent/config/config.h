@@ -70,6 +70,7 @@ struct config_broker {
     char store[CONFIG_PATH],
         password[CONFIG_PATH];     /* postgresql://..., empty: a file here; the file of its password */
     char lanes[CONFIG_DOCK_LANES]; /* as dock_lanes */
+    char otlp[CONFIG_PATH];        /* where spans are sent; empty: nowhere */
     uint64_t workers;
 };
 

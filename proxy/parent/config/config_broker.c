@@ -20,6 +20,8 @@ static const struct key broker_keys[] = {
     {"workers", KEY_COUNT, AT(row_broker, workers), 0, .lo = 1, .hi = WORKERS_MAX,
      .help = "processes that run turns, one at a time each"},
     {"image", KEY_TEXT, AT(row_broker, image), 0, .help = "what a conversation's sandbox is made of"},
+    {"otlp", KEY_TEXT, AT(row_broker, otlp), 0,
+     .help = "the URL of a collector that takes spans over OTLP/HTTP in JSON, through the gateway"},
     {"lanes", KEY_PAIRS, AT(row_broker, lanes), 0,
      .help = "by which lane the sandboxes of a tenant's conversations send; else by none"},
     {.type = KEY_END}};
@@ -64,6 +66,26 @@ static void take_store(struct loader *l, const struct row_broker *r, const char 
                      to->password);
 }
 
+/* It is asked as any server is, by its URL alone: a key for it is a credential of the policy. */
+static void take_otlp(struct loader *l, const struct row_broker *r, struct config_broker *to)
+{
+    struct span s = r->otlp.text;
+    bool ok = span_starts(s, SPAN("https://")) || span_starts(s, SPAN("http://"));
+    size_t slashes = 0;
+    if (r->otlp.at == NULL)
+        return;
+    for (size_t i = 0; i < s.n; i++) {
+        ok &= s.p[i] > 0x20 && s.p[i] < 0x7f && s.p[i] != '#' && s.p[i] != '@' && s.p[i] != '?';
+        slashes += s.p[i] == '/';
+    }
+    if (!ok || slashes < 3)
+        load_problem(l, r->otlp.at, "C005",
+                     "otlp: is http:// or https://, a host and a path, without a name, a key, a ? or a #, such as "
+                     "https://collector.example/v1/traces");
+    else
+        config_copy(l, to->otlp, sizeof(to->otlp), &r->otlp);
+}
+
 void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c)
 {
     struct config_broker *to = &c->broker;
@@ -91,6 +113,7 @@ void config_take_broker(struct loader *l, const struct row_broker *r, const char
         load_problem(l, r->tools.at, "C019", "tools: %.200s cannot be read: %s", to->tools, strerror(errno));
     if (r->image.at != NULL)
         config_copy(l, to->image, sizeof(to->image), &r->image);
+    take_otlp(l, r, to);
     config_take_lanes(l, &r->lanes, to->lanes);
     to->workers = r->workers.at != NULL ? r->workers.v : WORKERS;
 }

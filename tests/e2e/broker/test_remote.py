@@ -8,6 +8,7 @@ import threading
 
 import room  # noqa: F401
 from brokers import Broker
+from collector import Collector
 from gateway import upstream_yaml
 from harness import PATIENCE, main, test
 from lab import certs
@@ -163,15 +164,16 @@ def begin(lab):
     (lab.dir / "tools.yaml").write_text(TOOLS.format(host=tools.name, port=tools.port))
     credential = (f'  tools:\n    source: {{ store: tools }}\n    inject: {{ header: Authorization, format: "Bearer {{}}" }}\n'
                   f"    lease: generic\n    only: [{{ {at} }}]\n")
-    return tools, Broker(lab, workers=1, more=", tools: tools.yaml",
-                         also={"packs": f"packs: [{{ pack: mcp@1, hosts: [\"{tools.name}:{tools.port}\"] }}]\n", "upstreams": upstream_yaml(tools.name, tools.port, tools.ca),
-                               "credentials": credential, "rules": POLICY.format(at=at),
+    spans = Collector(lab)
+    return spans, tools, Broker(lab, workers=1, more=", tools: tools.yaml" + spans.more(),
+                         also={"packs": f"packs: [{{ pack: mcp@1, hosts: [\"{tools.name}:{tools.port}\"] }}]\n", "upstreams": upstream_yaml(tools.name, tools.port, tools.ca) + spans.also()["upstreams"],
+                               "credentials": credential, "rules": POLICY.format(at=at) + spans.also()["rules"],
                                "secrets": {"tools": lab.canary("t" * 40).encode()}})
 
 
 @test()
 def servers_over_http_are_a_models_tools(lab):
-    tools, broker = begin(lab)
+    spans, tools, broker = begin(lab)
     model = broker.model
     model.script([call("new__look", what="häuser"), call("old__ask"), call("old__cut"), call("new__note", what="remember"), text("That is all.")])
     said = broker.chat("look, and note it")
@@ -196,6 +198,19 @@ def servers_over_http_are_a_models_tools(lab):
     assert {s["fields"]["authorization"] for s in tools.seen} == {"Bearer " + "t" * 40}, tools.seen
     assert not any("proxy-authorization" in s["fields"] for s in tools.seen) and len(tools.called("note")) == 1, tools.seen
     what_goes_wrong(tools, broker, said)
+    calls_are_spans(broker, spans)
+
+
+def calls_are_spans(broker, spans):
+    """With what is known of the server and the protocol, and nothing of what was said."""
+    broker.lab.wait_for("a root of each turn", lambda: sum(s["parent"] is None for s in spans.spans()) == 2)
+    calls = {s["gen_ai.tool.name"]: s for trace in spans.traces().values() for s in trace if s["name"].startswith("execute_tool ")}
+    assert {s["network.transport"] for s in calls.values()} == {"tcp"} and {s["mcp.method.name"] for s in calls.values()} == {"tools/call"}, calls
+    assert calls["new__look"]["mcp.protocol.version"] == "2026-07-28" and calls["old__ask"]["mcp.protocol.version"].startswith("202"), calls
+    assert all(int(s["jsonrpc.request.id"]) > 0 for s in calls.values()) and "error.type" not in calls["new__look"], calls
+    assert (calls["new__lose"]["error.type"], calls["new__away"]["error.type"]) == ("unknown", "tool_error"), calls
+    sent = b"".join(a["body"] for a in spans.asked)
+    assert not [words for words in ("häuser", "remember", "Which one", "t" * 40, "not now") if words.encode() in sent], sent
 
 
 def what_goes_wrong(tools, broker, said):

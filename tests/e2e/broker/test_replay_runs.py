@@ -6,16 +6,18 @@ import json
 import os
 import signal
 
+import prom
 import room  # noqa: F401
 from brokers import Broker
+from collector import Collector
 from gateway import program
 from harness import PATIENCE, main, test
-from models import CUT, Gate, call, stalls, status, text
+from models import CUT, DROP, Gate, call, stalls, status, text
 
 SAID = ["ask after the weather", "zebra.txt", "nothing like it was seen", "written by a person"]  # nothing of it is recorded
 
 
-def ten_runs(broker):
+def ten_runs(broker, collector):
     """The turns' ids, and how each ended."""
     model, turns = broker.model, []
 
@@ -42,16 +44,17 @@ def ten_runs(broker):
     assert broker.done(said)["end"] == "cancelled"
     stalled["until"].set()
     turns.append((said["turn_id"], "cancelled"))
-    turns.append((a_worker_is_killed(broker), "completed"))
+    turns.append((a_worker_is_killed(broker, collector), "completed"))
     return turns
 
 
-def a_worker_is_killed(broker):
-    """In its second step, while the model is asked: what it had written down is there."""
+def a_worker_is_killed(broker, collector):
+    """In its second step, while the model is asked: what it had written down is there, and its spans of the first have left."""
     gate, steps = Gate(text("over")), [call("list_files", path=".")]
     broker.model.script([*steps, gate])
     said = broker.chat("lose a worker")
     assert gate.reached.wait(PATIENCE)
+    broker.lab.wait_for("the spans of its first step", lambda: len(collector.of(said["turn_id"])) == 2)
     broker.model.script([text("over")])
     broker.lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
     os.kill(broker.pid(1), signal.SIGKILL)
@@ -87,9 +90,12 @@ class Replays:
 
 @test()
 def ten_recorded_runs_give_the_same_report_to_the_byte(lab):
-    broker = Broker(lab, workers=1)
-    turns = ten_runs(broker)
+    collector = Collector(lab)
+    broker = Broker(lab, workers=1, also=collector.also(), more=collector.more())
+    collector.script([DROP, status(503, retry_after="1")])  # the same spans come again
+    turns = ten_runs(broker, collector)
     again = Replays(broker)
+    every_turn_is_a_trace(broker, collector, turns)
     recorded = broker.gw.cli("replay", "export", *[t for t, _ in turns], rc=0).out
     assert recorded == broker.gw.cli("replay", "export", *[t for t, _ in turns], rc=0).out
     for words in SAID + ["c" * 40, "m" * 40, "echo no", "lease"]:
@@ -124,6 +130,71 @@ def ten_recorded_runs_give_the_same_report_to_the_byte(lab):
     what_is_otherwise_is_told(again, recorded)
     models_are_asked_once_more(broker, again, turns)
     whose_they_are(broker, turns, recorded)
+    a_collector_harms_no_turn(broker, collector)
+
+
+def every_turn_is_a_trace(broker, collector, turns):
+    """With what was asked, what was called, and how it ended; nothing of what was said."""
+    broker.lab.wait_for("a root of each turn", lambda: sum(s["parent"] is None for s in collector.spans()) == len(turns))
+    traces = collector.traces()
+    assert len(traces) == len(turns), traces
+    by_turn = {spans[0]["countersign.turn.id"]: spans for spans in traces.values()}
+    for turn, end in turns:
+        said, spans = broker.ask("GET", "/turns/" + turn)[1], by_turn[turn]
+        root, = [s for s in spans if s["parent"] is None]
+        assert root["gen_ai.conversation.id"] == said["conversation_id"] and root.get("error.type") == (None if end == "completed" else end), root
+        assert all(root["begun"] <= s["begun"] + 10**9 for s in spans), spans
+    kinds = [[(s["name"], s.get("error.type")) for s in sorted(by_turn[turn], key=lambda s: (s["begun"], s["ended"])) if s["parent"]] for turn, _ in turns]
+    asked = ("chat scripted-1", None)
+    assert kinds[1] == [asked, ("execute_tool run_command", "tool_error"), asked], kinds[1]
+    assert kinds[2] == [("chat scripted-1", "overloaded"), asked], kinds[2]
+    assert kinds[3] == [("chat scripted-1", "cut"), asked], kinds[3]
+    assert kinds[8] == [("chat scripted-1", "cancelled")], kinds[8]
+    assert kinds[9] == [asked, ("execute_tool list_files", None), asked], kinds[9]
+    lost = by_turn[turns[9][0]]
+    assert {s["countersign.epoch"] for s in lost} == {1, 2}, lost  # two workers, one trace
+    first = next(s for s in by_turn[turns[0][0]] if s["name"].startswith("chat"))
+    assert (first["gen_ai.usage.input_tokens"], first["gen_ai.usage.output_tokens"], first["gen_ai.response.model"]) == (100, 20, "scripted"), first
+    sent = b"".join(a["body"] for a in collector.asked)
+    for words in SAID + ["c" * 40, "m" * 40, "echo no", "lease", "cst_"]:
+        assert words.encode() not in sent, words
+    assert collector.asked[0]["body"] == collector.asked[1]["body"] == collector.asked[2]["body"], "not the same once more"
+    record = broker.gw.recorded(kind="intent", path="/v1/traces")[0]
+    assert (record["sandbox"], record["rule"]["id"]) == ("otlp-1", "spans"), record
+    what_is_counted(broker, len(turns))
+
+
+def what_is_counted(broker, turns):
+    rows = prom.rows(broker.gw.cli("approvals", "metrics", rc=0).out.decode())
+    one, tool = 'gen_ai_request_model="scripted"', 'gen_ai_tool_name="run_command"'
+
+    def number(name, labels):
+        return rows[f"{name}{{{labels}}}"]
+    asked = number("gen_ai_client_operation_duration_seconds_count", one)
+    assert asked > turns and number("gen_ai_client_operation_duration_seconds_bucket", one + ',le="+Inf"') == asked, rows
+    assert 0 < number("gen_ai_client_operation_time_to_first_chunk_seconds_count", one) < asked, rows
+    assert number("countersign_model_errors_total", one + ',error_type="overloaded"') == 1, rows
+    assert number("countersign_model_errors_total", one + ',error_type="cancelled"') == 1, rows
+    assert number("countersign_model_tokens_total", one + ',gen_ai_token_type="output"') >= 20 and number("countersign_model_cost_total", one) > 0, rows
+    assert number("gen_ai_execute_tool_duration_seconds_count", tool) == number("countersign_tool_errors_total", tool + ',error_type="tool_error"') == 1
+    assert rows["countersign_spans_sent_total"] > 0 and rows["countersign_spans_lost_total"] == 0, rows
+
+
+def a_collector_harms_no_turn(broker, collector):
+    """It takes nothing, answers rubbish, or the policy does not let it be asked: the turns go on, and what is lost is counted."""
+    def lost():
+        return prom.rows(broker.gw.cli("approvals", "metrics", rc=0).out.decode())["countersign_spans_lost_total"]
+
+    broker.lab.expects(r"broker: spans are not taken \(otlp: of the configuration\): the collector answered 400")
+    broker.model.otherwise = text("as ever")
+    was = lost()
+    collector.script([{"status": 400, "fields": {}, "said": b"<html>\xff"}])
+    assert broker.done(broker.chat("while it refuses"))["end"] == "completed"
+    now = broker.lab.wait_for("what is lost", lambda: (lambda n: n if n > was else None)(lost()))
+    broker.gw.policy.write_text(broker.gw.policy.read_text().replace("path: /v1/traces }\n    decide: allow", "path: /v1/traces }\n    decide: deny"))
+    broker.gw.cli("reload", rc=0)
+    assert broker.done(broker.chat("while it may not be asked"))["end"] == "completed"
+    broker.lab.wait_for("what is lost because of the policy", lambda: lost() > now)
 
 
 def what_is_otherwise_is_told(again, recorded):

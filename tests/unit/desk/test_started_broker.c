@@ -40,7 +40,9 @@ static int setup(void **state)
     put(db,
         "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms,changed_ms) "
         "VALUES ('m-" TALK "','c-" TALK "','broker','acme','token',3,?1,'{}',1,1),"
-        "('c-" TALK "','c-" TALK "','broker','acme','started',2,NULL,'{}',1,1)",
+        "('c-" TALK "','c-" TALK "','broker','acme','started',2,NULL,'{}',1,1),"
+        "('otlp-2','otlp-2','somebody','default','token',1,NULL,'{}',1,1),"
+        "('otlp-3','otlp','broker','default','token',7,NULL,'{}',1,1)",
         &lane);
     put(db, "INSERT INTO token VALUES ('key','','talks','acme',?1,'{\"scopes\":[\"chat\",\"read\"]}',1)", &key);
     put(db, "INSERT INTO token VALUES ('key','','boxes','globex',?1,'',1)", &plain);
@@ -99,6 +101,41 @@ static void another_tenants_conversation_is_none(void **state)
     struct msg_in m = msg_in(dynbuf_span(&sent));
     assert_int_equal(wire_get_sandbox(&m, &row), 0);
     assert_true(row.generation == 4 && row.has_token && span_eq(row.tenant, SPAN("acme")));
+    desk.proxy_url[0] = '\0';
+}
+
+/* By an identity of the operator's own tenant, whichever tenant's turns they are of; a sandbox that somebody made by
+ * such a name stays theirs. */
+static void spans_are_sent_for_the_operator(void **state)
+{
+    static const char *const none[] = {"0", "1025", "x", "-1", "1%2f"};
+    static const struct {
+        const char *worker;
+        uint64_t generation;
+    } made[] = {{"1", 1}, {"3", 8}};
+    char line[128];
+    (void)snprintf(desk.proxy_url, sizeof(desk.proxy_url), "http://127.0.0.1:1");
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        (void)snprintf(line, sizeof(line), "POST /api/v1/telemetry/%s/identity", none[i]);
+        assert_int_equal(brokered("default", "", line, "{}"), 404);
+        assert_int_equal(sent_type, 0);
+    }
+    assert_int_equal(brokered("acme", "", "POST /api/v1/telemetry/1/identity", "{}"), 404);
+    assert_int_equal(brokered("default", "", "POST /api/v1/telemetry/2/identity", "{}"), 409);
+    assert_int_equal(sent_type, 0);
+    for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+        struct wire_sandbox row;
+        (void)snprintf(line, sizeof(line), "POST /api/v1/telemetry/%s/identity", made[i].worker);
+        assert_int_equal(brokered("default", "", line, "{}"), 0);
+        assert_int_equal(sent_type, M_SANDBOX_PUT);
+        struct msg_in m = msg_in(dynbuf_span(&sent));
+        assert_int_equal(wire_get_sandbox(&m, &row), 0);
+        assert_true(row.generation == made[i].generation && row.has_token && span_eq(row.tenant, SPAN("default")));
+        assert_true(span_starts(row.name, SPAN("otlp-")) && span_eq(row.session, SPAN("otlp")));
+        answer(ASK_LEDGER, M_SANDBOX_DONE, SPAN("\1\0\0\0\0"));
+        assert_int_equal(x.status, 201);
+        assert_true(says("\"token\":\"cst_"));
+    }
     desk.proxy_url[0] = '\0';
 }
 
@@ -194,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_changes_anything_needs_the_lane_of_now),
         cmocka_unit_test(another_tenants_conversation_is_none),
+        cmocka_unit_test(spans_are_sent_for_the_operator),
         cmocka_unit_test(its_other_sandboxes_are_only_looked_at),
         cmocka_unit_test(what_becomes_of_a_sandbox_is_not_its_to_say),
         cmocka_unit_test(what_is_an_operators_or_the_docks_is_not_there),

@@ -1,4 +1,5 @@
-/* store: of the broker: a database is said without its password, which is in a file that nobody else reads. */
+/* store: of the broker: a database is said without its password, which is in a file that nobody else reads; otlp: a
+ * collector, without a key. */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,6 +41,11 @@ static void a_database_and_its_password(void **state)
         {"store: \"postgresql://me:word@127.0.0.1/b\"", "store_password:"},
         {"store: \"postgresql://me@192.0.2.7/b\"", "TLS"},
         {"store_password: word", "goes with"},
+        {"otlp: collector.example/v1/traces", "otlp: is"},
+        {"otlp: \"https://collector.example\"", "otlp: is"},
+        {"otlp: \"https://me:key@collector.example/v1/traces\"", "otlp: is"},
+        {"otlp: \"https://collector.example/v1/traces?key=1\"", "otlp: is"},
+        {"otlp: \"https://collector.example/v1/tra ces\"", "otlp: is"},
         {"store: \"postgresql://me@127.0.0.1/b\", store_password: none", "cannot be read"},
         {"store: \"postgresql://me@127.0.0.1/b\", store_password: open", "its owner alone"},
         {"store: \"postgresql://me@127.0.0.1/b\", store_password: link", "its owner alone"},

@@ -1,0 +1,336 @@
+#include "broker/work/seen/export.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "broker/models/fault.h"
+#include "broker/work/wire.h"
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/net/chan.h"
+#include "common/net/loop.h"
+#include "proxy/msgs.h"
+
+enum { ANSWER_MAX = 64 * 1024, ARENA_MAX = 1024 * 1024, SAY_MS = 60 * 1000, TARGET_MAX = 64 };
+
+struct export
+{
+    struct work *w;
+    char url[EXPORT_URL_MAX + 1], token[WORK_LANE_MAX + 1], instance[ID_TEXT + 1];
+    enum { X_RESTS = 0, X_WAITS, X_ASKS, X_SENDS } at;
+    struct dynbuf spans, batch, said; /* that wait; that are sent; the answer */
+    uint64_t waiting, sending, lost, say_ms;
+    unsigned tries, status;
+    uint64_t wait_ms;
+    bool refused, unsure; /* it is the gateway's own answer, and it would not; it does not know what became of it */
+    struct errand *errand;
+    struct wire *wire;
+    struct timer *timer;
+};
+
+/* --- what becomes of a request ---------------------------------------------------------------- */
+
+enum export_next export_next(unsigned status, bool unsure)
+{
+    if (unsure)
+        return EXPORT_AGAIN;
+    if (status >= 200 && status < 300)
+        return EXPORT_TAKEN;
+    if (status == 407)
+        return EXPORT_ANEW;
+    return status == 0 || status == 429 || (status >= 502 && status <= 504) ? EXPORT_AGAIN : EXPORT_DROP;
+}
+
+uint64_t export_wait(unsigned tries, uint64_t said_ms)
+{
+    uint64_t wait = (uint64_t)EXPORT_AGAIN_MS << (tries > 1 ? (tries < 8 ? tries - 1 : 7) : 0);
+    wait = said_ms > wait ? said_ms : wait;
+    return wait < EXPORT_AGAIN_MOST_MS ? wait : EXPORT_AGAIN_MOST_MS;
+}
+
+uint64_t export_rejected(struct span body, uint64_t n)
+{
+    struct arena a;
+    uint64_t rejected = 0;
+    arena_init(&a, ARENA_MAX);
+    const struct json *part = json_get(json_parse(body, &a), SPAN("partialSuccess"));
+    if (json_u64(part, SPAN("rejectedSpans"), &rejected) != 0 &&
+        span_u64(json_text(part, SPAN("rejectedSpans")), UINT32_MAX, &rejected) != 0)
+        rejected = 0;
+    arena_free(&a);
+    return rejected < n ? rejected : n;
+}
+
+/* --- what is counted ---------------------------------------------------------------------------- */
+
+static void count(struct export *x, uint64_t sent, uint64_t lost)
+{
+    struct chan *desk = x->w->errands.desk;
+    struct dynbuf *b = desk != NULL ? chan_begin(desk, M_BROKER_SPANS, 0) : NULL;
+    if (b == NULL)
+        return;
+    msg_put_u64(b, sent);
+    msg_put_u64(b, lost);
+    (void)chan_commit(desk);
+}
+
+static void lose(struct export *x, uint64_t n, const char *why)
+{
+    uint64_t now = loop_now(x->w->loop);
+    x->lost += n;
+    count(x, 0, n);
+    if (now < x->say_ms)
+        return;
+    log_warn("spans are not taken (otlp: of the configuration): %s; of this worker's %llu are lost so far; no turn "
+             "waits for them",
+             why, (unsigned long long)x->lost);
+    x->say_ms = now + SAY_MS;
+}
+
+/* --- one request -------------------------------------------------------------------------------- */
+
+static void go_on(void *arg);
+
+static void forget(struct export *x)
+{
+    errand_free(&x->errand);
+    wire_free(&x->wire);
+    dynbuf_reset(&x->said);
+    x->status = 0;
+    x->wait_ms = 0;
+    x->refused = x->unsure = false;
+}
+
+/* The next request, a moment after the first of its spans. */
+static void rest(struct export *x)
+{
+    x->sending = x->tries = 0;
+    dynbuf_reset(&x->batch);
+    x->at = x->waiting > 0 ? X_WAITS : X_RESTS;
+    if (x->at == X_WAITS)
+        timer_set(x->timer, EXPORT_SOON_MS);
+    else
+        timer_clear(x->timer);
+}
+
+static void again(struct export *x, uint64_t said_ms, const char *why)
+{
+    forget(x);
+    x->tries++;
+    if (x->tries >= EXPORT_TRIES) {
+        lose(x, x->sending, why);
+        rest(x);
+        return;
+    }
+    x->at = X_WAITS;
+    timer_set(x->timer, export_wait(x->tries, said_ms));
+}
+
+static void over(struct export *x)
+{
+    char why[96];
+    uint64_t said_ms = x->wait_ms, rejected;
+    (void)snprintf(why, sizeof(why), "%s answered %u",
+                   x->refused ? "the gateway refused them (its record says by which rule) and" : "the collector",
+                   x->status);
+    switch (export_next(x->status, x->unsure)) {
+    case EXPORT_TAKEN:
+        rejected = export_rejected(dynbuf_span(&x->said), x->sending);
+        count(x, x->sending - rejected, 0);
+        if (rejected > 0)
+            lose(x, rejected, "the collector did not keep some of a request that it took");
+        forget(x);
+        rest(x);
+        break;
+    case EXPORT_ANEW:
+        explicit_bzero(x->token, sizeof(x->token));
+        again(x, 0, "the gateway does not know this worker's identity");
+        break;
+    case EXPORT_AGAIN: again(x, said_ms, x->status == 0 || x->unsure ? "the collector was not reached" : why); break;
+    case EXPORT_DROP:
+    default:
+        lose(x, x->sending, why);
+        forget(x);
+        rest(x);
+    }
+}
+
+static struct span field(const struct http_head *h, struct span name)
+{
+    const struct http_field *f = http_find(h, name);
+    return f != NULL ? f->value : SPAN_NONE;
+}
+
+static void heard(void *arg, enum wire_event ev, struct span data)
+{
+    struct export *x = arg;
+    const struct http_head *h = wire_head(x->wire);
+    struct span decision;
+    switch (ev) {
+    case WIRE_HEAD:
+        x->status = h->status;
+        decision = field(h, SPAN("Countersign-Decision"));
+        x->unsure = span_eq(decision, SPAN("error"));
+        x->refused = h->status >= 400 && decision.n > 0 && !x->unsure;
+        if (!fault_wait(field(h, SPAN("retry-after")), SPAN_NONE, loop_wall(x->w->loop), &x->wait_ms))
+            x->wait_ms = 0;
+        break;
+    case WIRE_DATA:
+        if (data.n > ANSWER_MAX - x->said.n) /* nothing that it says at such length is of use */
+            over(x);
+        else
+            (void)dynbuf_add(&x->said, data);
+        break;
+    case WIRE_END:
+    case WIRE_FAILED:
+    default: over(x); /* what is missing behind a status changes nothing of it */
+    }
+}
+
+static void send(struct export *x)
+{
+    static const struct http_field fields[] = {{SPAN("Content-Type"), SPAN("application/json")}};
+    struct dynbuf body;
+    const char *why;
+    dynbuf_init(&body, OTLP_BATCH_MAX + OTLP_HEAD_MAX);
+    otlp_batch(&body, SPAN(PACKAGE_VERSION), span_str(x->instance), dynbuf_span(&x->batch));
+    const struct wire_ask ask = {.url = span_str(x->url),
+                                 .token = span_str(x->token),
+                                 .field = fields,
+                                 .fields = 1,
+                                 .body = dynbuf_span(&body)};
+    x->at = X_SENDS;
+    timer_set(x->timer, EXPORT_PATIENCE_MS);
+    x->wire = dynbuf_ok(&body) ? wire_begin(x->w, &ask, heard, x, &why) : NULL;
+    dynbuf_free(&body);
+    if (x->wire == NULL)
+        again(x, 0, "the gateway's proxy cannot be reached");
+}
+
+/* --- the identity ---------------------------------------------------------------------------------- */
+
+static void told(void *arg, struct errand *e, enum errand_event ev)
+{
+    struct export *x = arg;
+    struct arena a;
+    if (ev == ERRAND_ROOM)
+        return;
+    arena_init(&a, ARENA_MAX);
+    struct span token =
+        ev == ERRAND_DATA && e->status == 201 ? json_text(json_parse(e->data, &a), SPAN("token")) : SPAN_NONE;
+    bool ok = token.n > 0 && token.n <= WORK_LANE_MAX;
+    if (ok)
+        (void)snprintf(x->token, sizeof(x->token), "%.*s", SPAN_FMT(token));
+    arena_wipe(&a);
+    errand_free(&x->errand);
+    if (ok)
+        send(x);
+    else
+        again(x, 0, "the gateway gives this worker no identity to send them with");
+}
+
+static void ask(struct export *x)
+{
+    char target[TARGET_MAX];
+    int n = snprintf(target, sizeof(target), "/api/v1/telemetry/%u/identity", x->w->number);
+    const struct errand_ask what = {.tenant = SPAN("default"),
+                                    .method = "POST",
+                                    .target = span_of(target, (size_t)n),
+                                    .json = SPAN("{}"),
+                                    .whole = true};
+    x->at = X_ASKS;
+    timer_set(x->timer, EXPORT_PATIENCE_MS);
+    x->errand = errand_new(&x->w->errands, &what, told, x);
+    if (x->errand == NULL)
+        again(x, 0, "the gateway cannot be asked for an identity to send them with");
+}
+
+/* --- what waits -------------------------------------------------------------------------------------- */
+
+static void go_on(void *arg)
+{
+    struct export *x = arg;
+    if (x->at == X_ASKS || x->at == X_SENDS) {
+        again(x, 0, x->at == X_ASKS ? "the gateway gave this worker no identity in time" : "no answer came in time");
+        return;
+    }
+    if (x->sending == 0) {
+        struct dynbuf empty = x->batch;
+        x->batch = x->spans;
+        x->spans = empty;
+        x->sending = x->waiting;
+        x->waiting = 0;
+    }
+    if (x->token[0] == '\0')
+        ask(x);
+    else
+        send(x);
+}
+
+void export_add(struct work *w, const struct otlp_span *s)
+{
+    struct export *x = w->export;
+    struct dynbuf one;
+    if (x == NULL)
+        return;
+    dynbuf_init(&one, OTLP_SPAN_MAX);
+    otlp_put(&one, s);
+    bool room = dynbuf_ok(&one) && x->spans.n + one.n + 1 <= OTLP_BATCH_MAX;
+    if (room && x->waiting > 0)
+        (void)dynbuf_add_byte(&x->spans, ',');
+    if (room && dynbuf_add(&x->spans, dynbuf_span(&one)) == 0)
+        x->waiting++;
+    else
+        lose(x, 1, "more of them wait than are kept");
+    if (!dynbuf_ok(&x->spans)) { /* no memory: what waits may be cut in the middle */
+        lose(x, x->waiting, "there is no memory for them");
+        dynbuf_free(&x->spans);
+        dynbuf_init(&x->spans, OTLP_BATCH_MAX);
+        x->waiting = 0;
+    }
+    dynbuf_free(&one);
+    if (x->at == X_RESTS && x->waiting > 0)
+        rest(x);
+}
+
+struct export *export_new(struct work *w, const char *url)
+{
+    struct export *x = calloc(1, sizeof(*x));
+    if (x == NULL)
+        return NULL;
+    x->w = w;
+    (void)snprintf(x->url, sizeof(x->url), "%s", url);
+    id_text(&w->id, x->instance);
+    dynbuf_init(&x->spans, OTLP_BATCH_MAX);
+    dynbuf_init(&x->batch, OTLP_BATCH_MAX);
+    dynbuf_init(&x->said, ANSWER_MAX);
+    x->timer = timer_new(w->loop, go_on, x);
+    if (x->timer == NULL)
+        export_free(&x);
+    return x;
+}
+
+void export_free(struct export **at)
+{
+    struct export *x = *at;
+    if (x == NULL)
+        return;
+    *at = NULL;
+    forget(x);
+    timer_free(&x->timer);
+    dynbuf_free(&x->spans);
+    dynbuf_free(&x->batch);
+    dynbuf_free(&x->said);
+    explicit_bzero(x, sizeof(*x));
+    free(x);
+}
+
+uint64_t export_waiting(const struct export *x)
+{
+    return x->waiting + x->sending;
+}
+
+uint64_t export_lost(const struct export *x)
+{
+    return x->lost;
+}

@@ -1,0 +1,24 @@
+/* What a turn did, told outside it: as spans (broker/otlp, export.h), and to the desk, which counts (its metrics).
+ * Numbers and names; none of it is waited for. */
+#ifndef BROKER_WORK_SEEN_SEEN_H
+#define BROKER_WORK_SEEN_SEEN_H
+
+#include "broker/models/answer/answer.h"
+#include "broker/work/work.h"
+
+/* One question to a model is over. answer: NULL, there was none; error: NULL, it went well. */
+struct seen_chat {
+    const struct route_model *model;
+    const struct answer_result *answer;
+    const char *error;
+    uint64_t begun_ms, first_ms; /* first_ms: when something came, 0: never */
+    uint64_t try;                /* which of the attempt's models */
+    uint64_t cost_micro;
+};
+void seen_chat(struct task *t, const struct seen_chat *k);
+/* A call of this step is settled. */
+void seen_call(struct task *t, uint64_t ord);
+/* The turn has its end. */
+void seen_turn(struct task *t);
+
+#endif

@@ -1,0 +1,116 @@
+/* What the broker's models and tools did, added up, as Prometheus reads it. */
+#include "web-approval/broker/tally.h"
+
+#include "common/msg.h"
+#include "common/net/chan.h"
+#include "proxy/msgs.h"
+#include "tests/kit.h"
+#include "web-approval/desk.h"
+
+static struct desk desk;
+
+static void say(unsigned type, struct dynbuf *b)
+{
+    struct frame f = {.type = type, .payload = dynbuf_span(b)};
+    broker_tally_frame(&desk, &f);
+    dynbuf_free(b);
+}
+
+static void seen(enum broker_seen what, const char *name, const char *error, uint64_t ms, uint64_t first)
+{
+    const uint64_t number[BROKER_SEEN_NUMBERS] = {ms, first, 100, 20, 1500000};
+    struct dynbuf b;
+    dynbuf_init(&b, 4096);
+    msg_put_u8(&b, (uint8_t)what);
+    msg_put_span(&b, span_str(name));
+    msg_put_span(&b, span_str(error));
+    for (size_t i = 0; i < BROKER_SEEN_NUMBERS; i++)
+        msg_put_u64(&b, number[i]);
+    say(M_BROKER_SEEN, &b);
+}
+
+static const char *text(void)
+{
+    static struct dynbuf out;
+    dynbuf_free(&out);
+    dynbuf_init(&out, 16 << 20);
+    broker_tally_put(desk.tally, &out);
+    assert_int_equal(dynbuf_add_byte(&out, 0), 0);
+    return (const char *)out.p;
+}
+
+static void has(const char *line)
+{
+    char want[256];
+    snprintf(want, sizeof(want), "\n%s\n", line);
+    if (strstr(text(), want) == NULL)
+        fail_msg("%s", line);
+}
+
+static void what_was_done_is_added_up(void **state)
+{
+    struct dynbuf b;
+    assert_string_equal(text(), "");
+    seen(BROKER_SEEN_MODEL, "large", "", 40, 11);
+    seen(BROKER_SEEN_MODEL, "large", "overloaded", 100000, 0);
+    seen(BROKER_SEEN_MODEL, "a\"b\\c\n", "made up", 1, 1);
+    seen(BROKER_SEEN_TOOL, "run_command", "timeout", 300000, 0);
+    has("gen_ai_client_operation_duration_seconds_bucket{gen_ai_request_model=\"large\",le=\"0.02\"} 0");
+    has("gen_ai_client_operation_duration_seconds_bucket{gen_ai_request_model=\"large\",le=\"0.04\"} 1");
+    has("gen_ai_client_operation_duration_seconds_bucket{gen_ai_request_model=\"large\",le=\"81.92\"} 1");
+    has("gen_ai_client_operation_duration_seconds_bucket{gen_ai_request_model=\"large\",le=\"+Inf\"} 2");
+    has("gen_ai_client_operation_duration_seconds_sum{gen_ai_request_model=\"large\"} 100.040");
+    has("gen_ai_client_operation_time_to_first_chunk_seconds_count{gen_ai_request_model=\"large\"} 1");
+    has("countersign_model_errors_total{gen_ai_request_model=\"large\",error_type=\"overloaded\"} 1");
+    has("countersign_model_errors_total{gen_ai_request_model=\"a\\\"b\\\\c\",error_type=\"_OTHER\"} 1");
+    has("countersign_model_tokens_total{gen_ai_request_model=\"large\",gen_ai_token_type=\"input\"} 200");
+    has("countersign_model_cost_total{gen_ai_request_model=\"large\"} 3.000000");
+    has("countersign_tool_errors_total{gen_ai_tool_name=\"run_command\",error_type=\"timeout\"} 1");
+    has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"run_command\"} 1");
+    dynbuf_init(&b, 64);
+    msg_put_u64(&b, 7);
+    msg_put_u64(&b, 3);
+    say(M_BROKER_SPANS, &b);
+    has("countersign_spans_sent_total 7");
+    has("countersign_spans_lost_total 3");
+    broker_tally_free(&desk.tally);
+}
+
+static void what_cannot_be_read_is_not_counted(void **state)
+{
+    struct dynbuf b;
+    seen(99, "large", "", 1, 1);
+    seen(BROKER_SEEN_NOTHING, "large", "", 1, 1);
+    dynbuf_init(&b, 64);
+    msg_put_u64(&b, 7);
+    say(M_BROKER_SPANS, &b);
+    dynbuf_init(&b, 64);
+    msg_put_u8(&b, BROKER_SEEN_MODEL);
+    say(M_BROKER_SEEN, &b);
+    assert_null(strstr(text(), "large"));
+    has("countersign_spans_sent_total 0");
+    broker_tally_free(&desk.tally);
+}
+
+static void more_names_than_are_told_apart(void **state)
+{
+    char name[32];
+    for (unsigned i = 0; i < 3 * TALLY_NAMES_MAX; i++) {
+        snprintf(name, sizeof(name), "tool-%u", i);
+        seen(BROKER_SEEN_TOOL, name, "", 1, 0);
+    }
+    has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"tool-0\"} 1");
+    has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"_OTHER\"} 257");
+    assert_null(strstr(text(), "tool-127\""));
+    broker_tally_free(&desk.tally);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_done_is_added_up),
+        cmocka_unit_test(what_cannot_be_read_is_not_counted),
+        cmocka_unit_test(more_names_than_are_told_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,22 @@
+/* What the broker's models and tools did since this desk began, added up for Prometheus (/api/v1/metrics). Who is
+ * told nothing by the broker loses nothing but the number. */
+#ifndef WEB_APPROVAL_BROKER_TALLY_H
+#define WEB_APPROVAL_BROKER_TALLY_H
+
+#include "common/dynbuf.h"
+
+struct broker_tally;
+struct desk;
+struct frame;
+
+enum {
+    TALLY_NAMES_MAX = 128 /* models, and tools, that are told apart; those behind them are one, _OTHER */
+};
+
+/* M_BROKER_SEEN, M_BROKER_SPANS. What cannot be read is said in the log. */
+void broker_tally_frame(struct desk *d, struct frame *f);
+/* In the text that Prometheus reads; of NULL nothing. */
+void broker_tally_put(const struct broker_tally *t, struct dynbuf *out);
+void broker_tally_free(struct broker_tally **t);
+
+#endif
