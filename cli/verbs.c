@@ -271,22 +271,6 @@ static const struct cli_option chat_options[] = {
     {.name = "conversation", .arg = "ID", .help = "go on with this one; otherwise a new one begins"},
     {.name = "list", .help = "the conversations there are"},
     {.name = NULL}};
-static const struct cli_option replay_export_options[] = {
-    {.name = "tenant", .arg = "NAME", .help = "whose they are; default"}, {.name = NULL}};
-static const struct cli_option replay_run_options[] = {
-    {.name = "mode",
-     .arg = "MODE",
-     .help = "strict; or tools-recorded: the broker asks the models once more, and tools give what they gave then",
-     .choices = "strict tools-recorded"},
-    {.name = "tenant", .arg = "NAME", .help = "with tools-recorded: whose they are; default"},
-    {.name = "fault",
-     .arg = "KIND",
-     .help = "once more with this put in, in each run that completes without",
-     .choices = "model tool worker",
-     .many = true},
-    {.name = "seeds", .arg = "N", .help = "with --fault: at so many places, 5; at most 100"},
-    {.name = "format", .arg = "FORMAT", .help = "how the report is written", .choices = "text json html"},
-    {.name = NULL}};
 static const struct cli_option operator_options[] = {
     {.name = "group",
      .arg = "NAME",

@@ -185,6 +185,8 @@ int status_main(const struct cli_call *c);
 int signin_main(const struct cli_call *c);
 int log_main(const struct cli_call *c);
 int trace_main(const struct cli_call *c);
+/* cli/verbs/replay/options.c */
+extern const struct cli_option replay_export_options[], replay_run_options[];
 int replay_export(const struct cli_call *c);
 int replay_run(const struct cli_call *c);
 int replay_exchange_main(const struct cli_call *c);

@@ -77,6 +77,14 @@ static struct span sandbox_of_stream(const struct desk *d, struct span number)
     return f ? span_str(f->share.box) : SPAN_NONE;
 }
 
+/* With the lane of its conversation, as all that is done there. */
+static bool ends(const struct exchange *x)
+{
+    const struct span last = SPAN("/destroy");
+
+    return x->head.path.n > last.n && span_eq(span_from(x->head.path, x->head.path.n - last.n), last);
+}
+
 bool dock_admits(struct exchange *x, bool keys)
 {
     bool stream = span_starts(x->head.path, SPAN("/api/v1/streams/"));
@@ -86,8 +94,9 @@ bool dock_admits(struct exchange *x, bool keys)
         reply_problem(x, 403, "Not permitted", "what opens one sandbox does not do this: an API key is asked for");
         return false;
     }
-    if (keys && x->caller.broker && x->arg.n > 0) {
-        reply_problem(x, 403, "Not permitted", "the broker starts sandboxes, and works in them: nothing else");
+    if (keys && x->caller.broker && x->arg.n > 0 && !ends(x)) {
+        reply_problem(x, 403, "Not permitted",
+                      "the broker starts sandboxes, works in them and ends them: nothing else");
         return false;
     }
     bool kept = span_starts(x->head.path, SPAN("/api/v1/checkpoints/")) || /* looked for among its tenant's alone */

@@ -6,14 +6,26 @@
 
 const char *report_mode(const struct score *s)
 {
-    return s->then == NULL ? "strict" : "tools-recorded";
+    return s->live != NULL ? "live" : s->then == NULL ? "strict" : "tools-recorded";
 }
 
 const char *report_words(const struct score *s)
 {
+    if (s->live != NULL)
+        return "live: models are asked now, and tools are run, for each run in a sandbox of its own.";
     return s->then == NULL
                ? "strict: what models answered, what tools gave and how long both took is as it was recorded."
                : "with recorded tools: models are asked now, and calls give at once what the same calls gave then.";
+}
+
+uint64_t report_turns(const struct score *s)
+{
+    return s->live != NULL ? s->live->set->n : s->set->n;
+}
+
+const char *report_live_state(enum live_state state)
+{
+    return state == LIVE_RAN ? "ran" : state == LIVE_LOST ? "lost" : "not-begun";
 }
 
 uint64_t report_same_ends(const struct score *s)

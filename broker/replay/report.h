@@ -4,7 +4,7 @@
 #ifndef BROKER_REPLAY_REPORT_H
 #define BROKER_REPLAY_REPORT_H
 
-#include "broker/replay/score.h"
+#include "broker/replay/live.h"
 #include "common/dynbuf.h"
 
 enum { REPORT_MAX = 64 << 20 };
@@ -17,6 +17,10 @@ void report_page(const struct score *s, struct dynbuf *out);
 /* Which mode it is, in a word and in words. */
 const char *report_mode(const struct score *s);
 const char *report_words(const struct score *s);
+/* How many recorded runs it is of. */
+uint64_t report_turns(const struct score *s);
+/* "ran", "lost", "not-begun" */
+const char *report_live_state(enum live_state state);
 /* Of runs that were asked once more, how many end as they did. */
 uint64_t report_same_ends(const struct score *s);
 /* What the three share: "completed", "as recorded: set-aside", "not gone through" ... of one run. */

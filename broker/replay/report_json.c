@@ -87,6 +87,94 @@ static void put_fault(struct jsonw *w, const struct score_fault *f)
     jsonw_end_object(w);
 }
 
+/* --- live ------------------------------------------------------------------------------------ */
+
+static void put_live_model(struct jsonw *w, const struct live_model *m)
+{
+    jsonw_object(w);
+    jsonw_kv(w, "model", m->name);
+    put_part(w, &m->part);
+    jsonw_kv_u64(w, "lost", m->lost);
+    jsonw_kv_u64(w, "undecided", m->undecided);
+    put_spread(w, "completed_thousandths_by_seed", &m->completed_each);
+    put_spread(w, "cost_micro_by_run", &m->cost_each_micro);
+    jsonw_end_object(w);
+}
+
+static void put_live_turn(struct jsonw *w, const struct live *l, size_t turn)
+{
+    const struct again *then = &l->then[turn];
+    char room[96];
+    jsonw_object(w);
+    put_id(w, "turn", &l->set->run[turn].turn);
+    jsonw_kv_object(w, "recorded");
+    jsonw_kv(w, "end", report_end(then, room));
+    jsonw_kv_u64(w, "ms", then->ms);
+    jsonw_kv_u64(w, "steps", then->used.steps);
+    jsonw_kv_u64(w, "calls", then->calls);
+    jsonw_kv_u64(w, "cost_micro", then->used.cost_micro);
+    jsonw_end_object(w);
+    jsonw_kv_array(w, "models");
+    for (size_t i = 0; i < l->models; i++) {
+        const struct live_cell *c = &l->cell[turn * l->models + i];
+        jsonw_object(w);
+        jsonw_kv(w, "model", l->model[i].name);
+        jsonw_kv_u64(w, "ran", c->ran);
+        jsonw_kv_u64(w, "completed", c->completed);
+        put_spread(w, "ms", &c->ms);
+        put_spread(w, "steps", &c->steps);
+        put_spread(w, "calls", &c->calls);
+        put_spread(w, "cost_micro", &c->cost_micro);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+    jsonw_end_object(w);
+}
+
+static void put_live_run(struct jsonw *w, const struct score *s, const struct live_run *r)
+{
+    const struct live *l = s->live;
+    jsonw_object(w);
+    put_id(w, "of_turn", &l->set->run[r->turn].turn);
+    jsonw_kv(w, "model", l->model[r->model].name);
+    jsonw_kv_u64(w, "seed", r->seed);
+    jsonw_kv(w, "state", span_str(report_live_state(r->state)));
+    if (r->state == LIVE_RAN)
+        put_id(w, "turn", &s->set->run[r->made].turn);
+    if (r->why[0] != '\0')
+        jsonw_kv(w, "why", span_str(r->why));
+    jsonw_kv_u64(w, "undecided", r->undecided);
+    jsonw_kv_u64(w, "cost_micro", r->cost_micro);
+    jsonw_end_object(w);
+}
+
+static void put_live(struct jsonw *w, const struct score *s)
+{
+    const struct live *l = s->live;
+    jsonw_kv_object(w, "live");
+    jsonw_kv_u64(w, "seeds", l->seeds);
+    jsonw_kv_u64(w, "most_micro", l->most_micro);
+    jsonw_kv_u64(w, "ran", l->ran);
+    jsonw_kv_u64(w, "lost", l->lost);
+    jsonw_kv_u64(w, "not_begun", l->not_begun);
+    jsonw_kv_u64(w, "undecided", l->undecided);
+    put_spread(w, "completed_thousandths_by_model", &l->completed_models);
+    put_spread(w, "cost_micro_of_a_run_by_model", &l->cost_models_micro);
+    jsonw_kv_array(w, "models");
+    for (size_t i = 0; i < l->models; i++)
+        put_live_model(w, &l->model[i]);
+    jsonw_end_array(w);
+    jsonw_kv_array(w, "turns");
+    for (size_t i = 0; i < l->set->n; i++)
+        put_live_turn(w, l, i);
+    jsonw_end_array(w);
+    jsonw_kv_array(w, "runs");
+    for (size_t i = 0; i < l->runs; i++)
+        put_live_run(w, s, &l->run[i]);
+    jsonw_end_array(w);
+    jsonw_end_object(w);
+}
+
 void report_json(const struct score *s, struct dynbuf *out)
 {
     struct jsonw w;
@@ -104,6 +192,8 @@ void report_json(const struct score *s, struct dynbuf *out)
         put_part(&w, &s->then->all);
         jsonw_end_object(&w);
     }
+    if (s->live != NULL)
+        put_live(&w, s);
     jsonw_kv_array(&w, "models");
     for (size_t i = 0; i < s->models; i++) {
         jsonw_object(&w);

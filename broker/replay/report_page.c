@@ -174,6 +174,108 @@ static void faults(const struct score *s, struct dynbuf *b)
     (void)dynbuf_addf(b, "<p>Seeds 1 to %llu.</p>\n", (ull)s->seeds);
 }
 
+/* --- live ------------------------------------------------------------------------------------ */
+
+static void spread(struct dynbuf *b, const struct score_spread *s)
+{
+    numbered(b, s->least);
+    numbered(b, s->middle);
+    numbered(b, s->most);
+}
+
+static void live_models(const struct live *l, struct dynbuf *b)
+{
+    char room[32];
+    table(b, "Over the repetitions, by model",
+          "Model|Runs|Completed|Worst repetition|Best repetition|Least millionths|Middle millionths|Most "
+          "millionths|Lost|"
+          "Not decided by anybody",
+          1);
+    for (size_t i = 0; i < l->models; i++) {
+        const struct live_model *m = &l->model[i];
+        (void)dynbuf_addf(b, "<tr>");
+        cell(b, m->name);
+        numbered(b, m->part.runs);
+        words(b, report_share(m->part.completed, m->part.runs, room));
+        words(b, report_share(m->completed_each.least, 1000, room));
+        words(b, report_share(m->completed_each.most, 1000, room));
+        spread(b, &m->cost_each_micro);
+        numbered(b, m->lost);
+        numbered(b, m->undecided);
+        (void)dynbuf_addf(b, "</tr>\n");
+    }
+    table_end(b);
+    (void)dynbuf_addf(b, "<p>Over the models %s", report_share(l->completed_models.least, 1000, room));
+    (void)dynbuf_addf(b, " to %s complete.</p>\n", report_share(l->completed_models.most, 1000, room));
+}
+
+static void live_row(struct dynbuf *b, const struct live *l, size_t turn, size_t model)
+{
+    char room[32];
+    const struct live_cell *c = &l->cell[turn * l->models + model];
+    (void)dynbuf_addf(b, "<tr>");
+    id_cell(b, &l->set->run[turn].turn);
+    cell(b, l->model[model].name);
+    numbered(b, c->ran);
+    words(b, report_share(c->completed, c->ran, room));
+    spread(b, &c->ms);
+    spread(b, &c->calls);
+    spread(b, &c->cost_micro);
+    (void)dynbuf_addf(b, "</tr>\n");
+}
+
+/* What was recorded is a run of which all is the same. */
+static void recorded_row(struct dynbuf *b, const struct live *l, size_t turn)
+{
+    const struct again *r = &l->then[turn];
+    const uint64_t all[] = {r->ms, r->calls, r->used.cost_micro};
+    char room[96];
+    (void)dynbuf_addf(b, "<tr>");
+    id_cell(b, &l->set->run[turn].turn);
+    cell(b, SPAN("as it was recorded"));
+    numbered(b, 1);
+    cell(b, report_end(r, room));
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        spread(b, &(const struct score_spread){all[i], all[i], all[i]});
+    (void)dynbuf_addf(b, "</tr>\n");
+}
+
+static void live_not(const struct live *l, struct dynbuf *b)
+{
+    if (l->lost + l->not_begun == 0)
+        return;
+    table(b, "Without a result", "Turn|Model|State|Why|Repetition", 4);
+    for (size_t i = 0; i < l->runs; i++) {
+        const struct live_run *r = &l->run[i];
+        if (r->state == LIVE_RAN)
+            continue;
+        (void)dynbuf_addf(b, "<tr>");
+        id_cell(b, &l->set->run[r->turn].turn);
+        cell(b, l->model[r->model].name);
+        cell(b, span_str(report_live_state(r->state)));
+        cell(b, span_str(r->why));
+        numbered(b, r->seed);
+        (void)dynbuf_addf(b, "</tr>\n");
+    }
+    table_end(b);
+}
+
+static void live(const struct live *l, struct dynbuf *b)
+{
+    live_models(l, b);
+    table(b, "Each turn, by each model",
+          "Turn|Model|Ran|Completed|Least ms|Middle ms|Most ms|Least calls|Middle calls|Most calls|Least millionths|"
+          "Middle millionths|Most millionths",
+          2);
+    for (size_t i = 0; i < l->set->n; i++) {
+        recorded_row(b, l, i);
+        for (size_t k = 0; k < l->models; k++)
+            live_row(b, l, i, k);
+    }
+    table_end(b);
+    live_not(l, b);
+}
+
 static void runs(const struct score *s, struct dynbuf *b)
 {
     char room[96];
@@ -200,9 +302,11 @@ static void runs(const struct score *s, struct dynbuf *b)
 void report_page(const struct score *s, struct dynbuf *b)
 {
     (void)dynbuf_add(b, SPAN(HEAD));
-    (void)dynbuf_addf(b, "<p>%llu recorded runs, %s</p>\n", (ull)s->set->n, report_words(s));
+    (void)dynbuf_addf(b, "<p>%llu recorded runs, %s</p>\n", (ull)report_turns(s), report_words(s));
     differences(s, b);
     parts(s, b);
+    if (s->live != NULL)
+        live(s->live, b);
     faults(s, b);
     runs(s, b);
     (void)dynbuf_add(b, SPAN("</main>\n</body>\n</html>\n"));

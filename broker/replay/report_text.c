@@ -98,9 +98,102 @@ static void fault(const struct score_fault *f, struct dynbuf *b)
                           (ull)(f->tried - f->placed), (ull)f->other_way);
 }
 
+/* --- live ------------------------------------------------------------------------------------ */
+
+static void spread(const struct score_spread *s, const char *unit, struct dynbuf *b)
+{
+    (void)dynbuf_addf(b, "least %llu%s, middle %llu%s, most %llu%s\n", (ull)s->least, unit, (ull)s->middle, unit,
+                      (ull)s->most, unit);
+}
+
+static void shares(const char *what, const struct score_spread *s, struct dynbuf *b)
+{
+    (void)dynbuf_addf(b, "  %s ", what);
+    thousandths(b, s->least);
+    (void)dynbuf_addf(b, " to ");
+    thousandths(b, s->most);
+    (void)dynbuf_addf(b, ", middle ");
+    thousandths(b, s->middle);
+    (void)dynbuf_addf(b, "\n");
+}
+
+static void live_model(const struct live_model *m, struct dynbuf *b)
+{
+    (void)dynbuf_addf(b, "\nModel ");
+    visible_text(b, m->name, false);
+    (void)dynbuf_addf(b, "\n");
+    part(&m->part, b);
+    shares("by repetition        ", &m->completed_each, b);
+    (void)dynbuf_addf(b, "  millionths of a run   ");
+    spread(&m->cost_each_micro, "", b);
+    if (m->lost > 0 || m->undecided > 0)
+        (void)dynbuf_addf(b, "  lost                  %llu runs; %llu requests that nobody had decided\n",
+                          (ull)m->lost, (ull)m->undecided);
+}
+
+/* A line for what was recorded, and below it one for each model. */
+static void live_turn(const struct live *l, const struct again *then, size_t turn, struct dynbuf *b)
+{
+    char room[96];
+    (void)dynbuf_addf(b, "\n");
+    id_cell(b, &l->set->run[turn].turn);
+    (void)dynbuf_addf(b, "  recorded: %.*s, %llu ms, %llu steps, %llu calls, %llu millionths\n",
+                      SPAN_FMT(report_end(then, room)), (ull)then->ms, (ull)then->used.steps, (ull)then->calls,
+                      (ull)then->used.cost_micro);
+    for (size_t i = 0; i < l->models; i++) {
+        const struct live_cell *c = &l->cell[turn * l->models + i];
+        (void)dynbuf_addf(b, "  ");
+        visible_text(b, l->model[i].name, false);
+        (void)dynbuf_addf(
+            b,
+            ": %llu of %llu completed; ms %llu to %llu, steps %llu to %llu, calls %llu to %llu, millionths "
+            "%llu to %llu\n",
+            (ull)c->completed, (ull)c->ran, (ull)c->ms.least, (ull)c->ms.most, (ull)c->steps.least,
+            (ull)c->steps.most, (ull)c->calls.least, (ull)c->calls.most, (ull)c->cost_micro.least,
+            (ull)c->cost_micro.most);
+    }
+}
+
+static void live_not(const struct live *l, struct dynbuf *b)
+{
+    if (l->not_begun + l->lost > 0)
+        (void)dynbuf_addf(b, "\nWithout a result\n");
+    for (size_t i = 0; i < l->runs; i++) {
+        const struct live_run *r = &l->run[i];
+        if (r->state == LIVE_RAN)
+            continue;
+        (void)dynbuf_addf(b, "  ");
+        id_cell(b, &l->set->run[r->turn].turn);
+        (void)dynbuf_addf(b, " by ");
+        visible_text(b, l->model[r->model].name, false);
+        (void)dynbuf_addf(b, ", repetition %llu, %s: ", (ull)r->seed, report_live_state(r->state));
+        visible_text(b, span_str(r->why), false);
+        (void)dynbuf_addf(b, "\n");
+    }
+}
+
+static void live(const struct score *s, struct dynbuf *b)
+{
+    const struct live *l = s->live;
+    for (size_t i = 0; i < l->models; i++)
+        live_model(&l->model[i], b);
+    (void)dynbuf_addf(b, "\nOver the models\n");
+    shares("completed            ", &l->completed_models, b);
+    (void)dynbuf_addf(b, "  millionths of a run   ");
+    spread(&l->cost_models_micro, "", b);
+    (void)dynbuf_addf(
+        b,
+        "\nEach turn, by each model %llu times: %llu ran, %llu lost, %llu not begun; %llu requests that nobody "
+        "had decided\n",
+        (ull)l->seeds, (ull)l->ran, (ull)l->lost, (ull)l->not_begun, (ull)l->undecided);
+    for (size_t i = 0; i < l->set->n; i++)
+        live_turn(l, &l->then[i], i, b);
+    live_not(l, b);
+}
+
 void report_text(const struct score *s, struct dynbuf *b)
 {
-    (void)dynbuf_addf(b, "Replay of %llu recorded runs, %s\n\n", (ull)s->set->n, report_words(s));
+    (void)dynbuf_addf(b, "Replay of %llu recorded runs, %s\n\n", (ull)report_turns(s), report_words(s));
     differences(s, b);
     if (s->left_out > 0)
         (void)dynbuf_addf(b, "%llu runs were not gone through: not all of them is recorded.\n", (ull)s->left_out);
@@ -111,7 +204,9 @@ void report_text(const struct score *s, struct dynbuf *b)
         (void)dynbuf_addf(b, "\nThe same runs, as they were recorded\n");
         part(&s->then->all, b);
     }
-    for (size_t i = 0; i < s->models; i++) {
+    if (s->live != NULL)
+        live(s, b);
+    for (size_t i = 0; s->live == NULL && i < s->models; i++) {
         (void)dynbuf_addf(b, "\nModel ");
         visible_text(b, s->model[i].name, false);
         (void)dynbuf_addf(b, "\n");

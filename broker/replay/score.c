@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "broker/replay/score_in.h"
+
 enum { INJECT_ARENA_MAX = 256 << 20 };
 
 struct span score_model_of(const struct set_run *run)
@@ -20,7 +22,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Of n numbers, which are put in order; the middle one is the lower of two. */
-static struct score_spread spread(uint64_t *v, size_t n)
+struct score_spread score_spread(uint64_t *v, size_t n)
 {
     if (n == 0)
         return (struct score_spread){0, 0, 0};
@@ -28,7 +30,7 @@ static struct score_spread spread(uint64_t *v, size_t n)
     return (struct score_spread){v[0], v[(n - 1) / 2], v[n - 1]};
 }
 
-static void add(struct score_part *p, const struct again *r)
+void score_add(struct score_part *p, const struct again *r)
 {
     p->runs++;
     p->completed += r->end == END_COMPLETED;
@@ -61,7 +63,7 @@ static struct score_spread latencies(const struct score *s, const struct score_m
     for (size_t i = 0; i < s->set->n; i++)
         if (s->run[i].state != AGAIN_NOT && (of == NULL || span_eq(of->name, score_model_of(&s->set->run[i]))))
             room[n++] = s->run[i].ms;
-    return spread(room, n);
+    return score_spread(room, n);
 }
 
 static void as_it_was(struct score *s, struct arena *a, uint64_t *room)
@@ -74,9 +76,9 @@ static void as_it_was(struct score *s, struct arena *a, uint64_t *room)
         if (r->state == AGAIN_NOT)
             continue;
         struct score_model *m = model_of(s, score_model_of(&s->set->run[i]));
-        add(&s->all, r);
+        score_add(&s->all, r);
         if (m != NULL)
-            add(&m->part, r);
+            score_add(&m->part, r);
     }
     s->all.ms = latencies(s, NULL, room);
     for (size_t i = 0; i < s->models; i++)
@@ -135,8 +137,8 @@ static void with_fault(const struct score *s, struct score_fault *f, uint64_t *a
         if (of.placed > 0)
             share[n++] = of.recovered * 1000 / of.placed;
     }
-    f->recovered_each = spread(share, n);
-    f->added_ms = spread(added, nadded);
+    f->recovered_each = score_spread(share, n);
+    f->added_ms = score_spread(added, nadded);
 }
 
 int score_set(const struct replay_set *set, const enum replay_fault *fault, size_t faults, uint64_t seeds,

@@ -26,7 +26,9 @@ struct score_fault {
     struct score_spread recovered_each; /* over the seeds, in thousandths of what was placed */
     struct score_spread added_ms;       /* over all that recovered: how much longer it took */
 };
+struct live;
 struct score {
+    const struct live *live;  /* how it was done once more, live (live.h); NULL: it was not */
     const struct score *then; /* what runs are that were asked once more now, as they were recorded; NULL: strict */
     const struct replay_set *set;
     struct again *run; /* of each run of the set */

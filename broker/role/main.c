@@ -170,6 +170,17 @@ static void read_models(struct start *s)
     dynbuf_free(&text);
 }
 
+/* Who serves knows their names alone. */
+static void name_models(struct start *s)
+{
+    const struct route_table *t = &s->work.models;
+    struct span *name = arena_alloc(&s->work.models_arena, t->n * sizeof(*name));
+    for (size_t i = 0; name != NULL && i < t->n; i++)
+        name[i] = t->model[i].target.name;
+    s->serve.model = name;
+    s->serve.models = name != NULL ? t->n : 0;
+}
+
 static void read_tools(struct start *s)
 {
     struct dynbuf text;
@@ -354,6 +365,7 @@ int main(int argc, char *argv[])
     struct role *r = role_start("broker", s.loop, &ops, &s);
     umask(077);
     read_models(&s);
+    name_models(&s);
     read_tools(&s);
     read_store(&s, r);
     wall_of(&s, &wall, ports, dirs, roots);

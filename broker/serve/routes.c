@@ -14,6 +14,7 @@ static const struct route {
     {"POST", "/conversations/*/fork", MAY_CHAT, talk_fork},
     {"GET", "/turns/*/recording", MAY_READ, recorded_turn},
     {"POST", "/turns/*/replay", MAY_CHAT, talk_replay},
+    {"POST", "/turns/*/live", MAY_CHAT, live_turn},
     {"GET", "/conversations/*/turns", MAY_READ, recorded_turns},
 };
 

@@ -3,7 +3,8 @@
  *
  *   door.c    bytes of a caller <-> one struct call at a time; whose key that is, the desk knows
  *   routes.c  which handler · talk.c chat, cancel, history, fork · stream.c what happens, as it happens
- *   recorded.c what a turn heard and did, for a replay · watch.c readers are told · lanes.c handlers that wait */
+ *   recorded.c what a turn heard and did, for a replay, and turns that are one · watch.c readers are told · lanes.c
+ * handlers that wait */
 #ifndef BROKER_SERVE_SERVE_H
 #define BROKER_SERVE_SERVE_H
 
@@ -82,6 +83,8 @@ struct serve {
     struct timer *pulse, *heart;
     uint64_t last_pulse;
     bool watched;
+    const struct span *model; /* the names of those that there are: a live replay asks one of them */
+    size_t models;
 };
 
 int serve_begin(struct serve *s) MUSTCHECK;
@@ -140,9 +143,14 @@ bool call_query(const struct call *x, struct span name, struct span *out);
 void talk_unable(struct call *x, enum bstore_result r);
 bool talk_id(struct call *x, struct id *id);
 void talk_put_id(struct jsonw *w, const char *key, const struct id *id);
+/* 202, with the turn and where it is shown. */
+void talk_accepted(struct call *x, const struct bstore_chatted *c);
+/* What is misspelt would be as if it were not there: an object has members of these names alone, the last NULL. of:
+ * what stands before a name in words. False, answered. */
+bool talk_known(struct call *x, const struct json *j, const char *of, const char *const *name) MUSTCHECK;
 
 call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, stream_open;
-call_fn recorded_turn, recorded_turns, talk_replay;
+call_fn recorded_turn, recorded_turns, talk_replay, live_turn;
 
 /* --- recorded.c --- whose it is: a key sees its own tenant; the operator of this machine says which. */
 struct span call_whose(const struct call *x);

@@ -23,16 +23,14 @@ void talk_put_id(struct jsonw *w, const char *key, const struct id *id)
 
 /* --- POST /chat --------------------------------------------------------------------------- */
 
-/* What is misspelt would be as if it were not there, a bound among it: an object has members of these alone, its last
- * NULL. False, answered. */
-static bool known(struct call *x, const struct json *j, const char *of, const char *const *name)
+bool talk_known(struct call *x, const struct json *j, const char *of, const char *const *name)
 {
     for (const struct json *m = j->child; m != NULL; m = m->next) {
         const char *const *n = name;
         while (*n != NULL && !span_eq(m->key, span_str(*n)))
             n++;
         if (*n == NULL) {
-            reply_no(x, 400, "`%s%.*s` is no member of a chat", of, SPAN_FMT(span_first(m->key, NAME_SHOWN)));
+            reply_no(x, 400, "`%s%.*s` is no member here", of, SPAN_FMT(span_first(m->key, NAME_SHOWN)));
             return false;
         }
     }
@@ -58,7 +56,7 @@ static int budget(struct call *x, const struct json *j, struct budget *b)
         reply_no(x, 400, "`budget` is an object of steps, tokens, cost_micro, wall_ms and same_calls");
         return -1;
     }
-    if (j != NULL && !known(x, j, "budget.", names))
+    if (j != NULL && !talk_known(x, j, "budget.", names))
         return -1;
     return number(x, j, "steps", TURN_STEPS_MAX, &b->steps) != 0 ||
                    number(x, j, "tokens", INT64_MAX >> 11, &b->tokens) != 0 ||
@@ -81,7 +79,7 @@ static struct span said(struct call *x, struct span text)
     return arena_keep(&x->arena, &b);
 }
 
-static void accepted(struct call *x, const struct bstore_chatted *c)
+void talk_accepted(struct call *x, const struct bstore_chatted *c)
 {
     char conversation[ID_TEXT + 1];
     struct jsonw w;
@@ -109,7 +107,7 @@ void talk_chat(struct call *x)
         reply_no(x, 400, "a chat is a JSON object with `message`, a text, and maybe `conversation_id` and `budget`");
         return;
     }
-    if (!known(x, j, "", names))
+    if (!talk_known(x, j, "", names))
         return;
     if (of != NULL && of->type != JSON_STRING) {
         reply_no(x, 400, "`conversation_id` is a text, or not there");
@@ -129,7 +127,7 @@ void talk_chat(struct call *x)
     digest_of(dynbuf_span(&x->body), &in.request);
     enum bstore_result r = in.body.p != NULL ? bstore_chat(call_store(x), &in, &out) : BS_FULL;
     if (r == BS_OK || r == BS_AGAIN)
-        accepted(x, &out);
+        talk_accepted(x, &out);
     else if (r == BS_CONFLICT)
         reply_no(x, 409, "this Idempotency-Key came with another request before");
     else
@@ -144,6 +142,15 @@ bool talk_id(struct call *x, struct id *id)
         return true;
     reply_no(x, 404, "there is no such conversation or turn");
     return false;
+}
+
+/* Of a replay: of which turn it is one, and of a live one, which model is asked. */
+static void put_replay(struct jsonw *w, struct span of)
+{
+    if (of.n >= ID_TEXT)
+        jsonw_kv(w, "replay_of", span_first(of, ID_TEXT));
+    if (of.n > ID_TEXT)
+        jsonw_kv(w, "live", span_from(of, ID_TEXT + 1));
 }
 
 void talk_turn(struct call *x)
@@ -169,27 +176,12 @@ void talk_turn(struct call *x)
     }
     if (row.why.n > 0)
         jsonw_kv(&w, "why", row.why);
+    put_replay(&w, row.replays);
     jsonw_kv_u64(&w, "steps", row.used.steps);
     jsonw_kv_u64(&w, "tokens", row.used.tokens);
     jsonw_kv_u64(&w, "cost_micro", row.used.cost_micro);
     jsonw_end_object(&w);
     call_answer(x);
-}
-
-/* Asked once more, with the results that its calls had. */
-void talk_replay(struct call *x)
-{
-    struct bstore_chatted out;
-    struct id id;
-    if (!talk_id(x, &id))
-        return;
-    enum bstore_result r = bstore_replay(call_store(x), call_whose(x), &id, &out);
-    if (r == BS_OK)
-        accepted(x, &out);
-    else if (r == BS_CONFLICT)
-        reply_no(x, 409, "this turn has not ended, was cancelled before it began, or is a replay itself");
-    else
-        talk_unable(x, r);
 }
 
 void talk_cancel(struct call *x)
@@ -198,7 +190,7 @@ void talk_cancel(struct call *x)
     struct id id;
     if (!talk_id(x, &id))
         return;
-    enum bstore_result r = bstore_cancel(call_store(x), call_tenant(x), &id);
+    enum bstore_result r = bstore_cancel(call_store(x), call_whose(x), &id);
     if (r != BS_OK && r != BS_AGAIN) {
         talk_unable(x, r);
         return;
@@ -240,6 +232,8 @@ void talk_list(struct call *x)
         jsonw_kv_u64(&w, "turns", c->turns);
         jsonw_kv_u64(&w, "messages", c->messages);
         jsonw_kv_bool(&w, "busy", c->busy);
+        if (c->replay)
+            jsonw_kv_bool(&w, "replay", true);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);

@@ -48,6 +48,7 @@ struct bstore_ops {
                                    struct bstore_recorded *out);
     enum bstore_result (*replay)(struct bstore *s, struct span tenant, const struct id *turn,
                                  struct bstore_chatted *out);
+    enum bstore_result (*live)(struct bstore *s, const struct bstore_live *in, struct bstore_chatted *out);
     enum bstore_result (*replayed)(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
                                    const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
     enum bstore_result (*turns)(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,

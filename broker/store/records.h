@@ -27,6 +27,15 @@ struct bstore_chatted {
     uint64_t log_epoch, log_seq; /* of the last event before the turn's own */
 };
 
+/* A turn that has ended, done once more by one model and real tools. */
+struct bstore_live {
+    struct span tenant, key; /* as of bstore_chat */
+    struct digest request;
+    struct id turn;
+    struct span model;           /* the one that is asked, and no other: 1 to BSTORE_NAME_MAX bytes */
+    uint64_t cost_most, wall_ms; /* bounds beside the turn's own; 0: those alone */
+};
+
 struct bstore_event {
     struct span type, body; /* body: JSON */
 };
@@ -75,6 +84,7 @@ struct bstore_turn {
     struct budget budget;
     struct used used;
     bool replays;     /* its calls give what those of an earlier turn gave: bstore_replayed */
+    struct span live; /* of a live replay: the model that is asked, and no other; else empty */
     uint64_t settled; /* the number of the last settled step; 0: none */
     struct bstore_checkpoint checkpoint;
     uint64_t open; /* the number of a step that is not settled; 0: none */
@@ -109,7 +119,7 @@ struct bstore_conversation {
     struct id id;
     uint64_t created_ms, changed_ms, turns, messages;
     struct span phase;
-    bool busy;
+    bool busy, replay; /* replay: it was begun for one */
 };
 struct bstore_conversations {
     struct bstore_conversation *row;
@@ -121,6 +131,7 @@ struct bstore_turn_row {
     enum turn_end end;
     struct span why;
     struct used used;
+    struct span replays; /* of a replay: of which turn, and behind a space, of a live one, the model; else empty */
 };
 /* What was recorded of a turn: parts of lines, in their order. */
 struct bstore_recorded {

@@ -295,6 +295,14 @@ enum bstore_result bstore_replay(struct bstore *s, struct span tenant, const str
     return named(tenant) ? s->ops->replay(s, tenant, turn, out) : BS_NONE;
 }
 
+enum bstore_result bstore_live(struct bstore *s, const struct bstore_live *in, struct bstore_chatted *out)
+{
+    *out = (struct bstore_chatted){.log_seq = 0};
+    if (!named(in->tenant))
+        return BS_NONE;
+    return named(in->model) && in->key.n <= BSTORE_KEY_MAX ? s->ops->live(s, in, out) : BS_CONFLICT;
+}
+
 enum bstore_result bstore_replayed(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
                                    const struct bstore_call *call, struct arena *a, struct bstore_replayed *out)
 {

@@ -130,6 +130,10 @@ BSTORE_CALL bstore_replay(struct bstore *s, struct span tenant, const struct id 
 /* Of a call of such a turn, which is written down already. The n-th of those alike is the n-th of those then. */
 BSTORE_CALL bstore_replayed(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
                             const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
+/* A turn that has ended is done once more, live: in a new conversation that begins as its own did, by this model
+ * alone and with real tools, in a sandbox of its own. BS_CONFLICT, BS_AGAIN: as of bstore_replay, of bstore_chat;
+ * BS_LOST: it went on with files of which nothing is kept. */
+BSTORE_CALL bstore_live(struct bstore *s, const struct bstore_live *in, struct bstore_chatted *out);
 /* The turns of a conversation, in their order, from the one after the nth. */
 BSTORE_CALL bstore_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                          struct arena *a, struct bstore_turns *out);

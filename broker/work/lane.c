@@ -7,7 +7,7 @@
 #include "common/log.h"
 #include "common/net/loop.h"
 
-enum { START_MS = 300, BOX_LIFE_S = 24 * 3600, JSON_MAX = 4096 };
+enum { START_MS = 300, BOX_LIFE_S = 24 * 3600, LIVE_MORE_S = 600, JSON_MAX = 4096 };
 
 /* --- the lane ------------------------------------------------------------------------- */
 
@@ -29,10 +29,30 @@ void lane_take(struct task *t)
              SPAN("{}"), taken, 0);
 }
 
+/* How long its sandbox may be there. That of a live replay ends with its turn; this is for one whose end nobody could
+ * ask for. */
+static uint64_t life_s(const struct task *t)
+{
+    uint64_t wall_s = t->found.budget.wall_ms / 1000;
+    bool soon = t->found.live.n > 0 && wall_s > 0 && wall_s < BOX_LIFE_S - LIVE_MORE_S;
+    return soon ? wall_s + LIVE_MORE_S : BOX_LIFE_S;
+}
+
 /* Whether it went or not: the next turn of the conversation ends it, too. */
 static void dropped(struct task *t, uint64_t arg, unsigned status, struct span body)
 {
     task_finish(t);
+}
+
+/* Of a replay that was live nothing goes on: its sandbox has ended, or ends by itself, and now what waits for a
+ * person ends, too, and nothing of it can be approved any more. */
+static void emptied(struct task *t, uint64_t arg, unsigned status, struct span body)
+{
+    if (status != 204 && status != 200 && status != 404)
+        log_warn("turn %s: the sandbox of a replay was not ended (%u): it ends by its time", t->turn, status);
+    desk_ask(t, "DELETE",
+             arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity?end_session=1", t->conversation),
+             SPAN_NONE, dropped, 0);
 }
 
 /* The turn is over, and nothing may be sent for it any more. */
@@ -40,6 +60,10 @@ void lane_drop(struct task *t)
 {
     if (t->lane[0] == '\0') { /* it was given none, and the desk ends none for who shows none */
         task_finish(t);
+        return;
+    }
+    if (t->found.live.n > 0) {
+        desk_ask(t, "POST", desk_box(t, "/destroy", SPAN_NONE), SPAN_NONE, emptied, 0);
         return;
     }
     desk_ask(t, "DELETE", arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity", t->conversation),
@@ -186,8 +210,10 @@ void box_start(void *arg)
 {
     struct task *t = arg;
     t->starting = true;
-    desk_ask(t, "POST", SPAN("/api/v1/sandboxes/start"),
-             arena_printf(&t->step_arena, "{\"name\":\"%s\",\"timeout\":%d}", t->box, BOX_LIFE_S), started, 0);
+    desk_ask(
+        t, "POST", SPAN("/api/v1/sandboxes/start"),
+        arena_printf(&t->step_arena, "{\"name\":\"%s\",\"timeout\":%llu}", t->box, (unsigned long long)life_s(t)),
+        started, 0);
 }
 
 void box_need(struct task *t, told_fn *fn, uint64_t arg)

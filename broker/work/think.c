@@ -356,6 +356,19 @@ static int write_body(struct think *k, const struct prompt *p, uint64_t max_toke
     return -1;
 }
 
+/* A live replay asks its own model and no other, whichever tasks that is for; all else holds as for any. */
+static struct route_found route_live(struct task *t, struct route_ask *ask)
+{
+    const struct route_table *all = &t->w->models;
+    uint8_t which = 0;
+    while (which < all->n && !span_eq(all->model[which].target.name, t->found.live))
+        which++;
+    const struct route_task task = {.name = SPAN("replay"), .model = &which, .n = which < all->n};
+    const struct route_table one = {.model = all->model, .n = all->n, .task = &task, .ntasks = 1};
+    ask->task = task.name;
+    return route_pick(&one, ask);
+}
+
 static struct route_found route(struct task *t, const struct prompt *p)
 {
     static const struct model_privacy anybody = {.who = WHO_ALL};
@@ -364,16 +377,16 @@ static struct route_found route(struct task *t, const struct prompt *p)
     size_t n = servers_tools(t, tool, TOOLS_MAX), bytes = p->bytes;
     for (size_t i = 0; i < n; i++)
         bytes += tool[i].description.n + tool[i].schema.n;
-    const struct route_ask ask = {.task = t->w->models.task[0].name,
-                                  .privacy = &anybody,
-                                  .input = meter_guess(bytes) + SYSTEM_TOKENS,
-                                  .output = OUTPUT_TOKENS,
-                                  .limit = b->cost_micro ? b->cost_micro : UINT64_MAX,
-                                  .spent = t->agent.used.cost_micro + t->wasted.cost_micro,
-                                  .tried = t->tried,
-                                  .down = t->w->down,
-                                  .now_ms = loop_wall(t->w->loop)};
-    return route_pick(&t->w->models, &ask);
+    struct route_ask ask = {.task = t->w->models.task[0].name,
+                            .privacy = &anybody,
+                            .input = meter_guess(bytes) + SYSTEM_TOKENS,
+                            .output = OUTPUT_TOKENS,
+                            .limit = b->cost_micro ? b->cost_micro : UINT64_MAX,
+                            .spent = t->agent.used.cost_micro + t->wasted.cost_micro,
+                            .tried = t->tried,
+                            .down = t->w->down,
+                            .now_ms = loop_wall(t->w->loop)};
+    return t->found.live.n > 0 ? route_live(t, &ask) : route_pick(&t->w->models, &ask);
 }
 
 void think_begin(struct task *t)

@@ -151,18 +151,24 @@ static void removed(struct exchange *x, struct frame *f)
         reply_problem(x, 503, "Not removed", "the ledger did not end the identity: %.*s", SPAN_FMT(why));
 }
 
-/* The turn is over. Its tickets stay: they are the session's. */
+/* The turn is over. Its tickets stay: they are the session's; with `end_session=1` that ends as well, and what waits.
+ */
 void api_broker_identity_end(struct exchange *x)
 {
     char *name = arena_alloc(&x->arena, NAME_TEXT + 1);
+    struct span session;
     struct dynbuf *b;
 
     if (!name) {
         reply_problem(x, 503, "Not possible now", "no memory");
         return;
     }
-    if (broker_conversation(x) != 0)
+    if (broker_conversation(x) != 0 || query_field(x, "end_session", &session) != 0)
         return;
+    if (session.n > 0 && !span_eq(session, SPAN("1"))) {
+        reply_problem(x, 400, "Bad request", "`end_session` is `1`, or not there");
+        return;
+    }
     name_of(x, 'c', name);
     if (!broker_lane(x, span_str(name)))
         return;
@@ -170,7 +176,7 @@ void api_broker_identity_end(struct exchange *x)
     if (!(b = ask_begin(x, ASK_LEDGER, M_SANDBOX_RM, M_SANDBOX_DONE, removed)))
         return;
     msg_put_span(b, span_str(name));
-    msg_put_u8(b, false);
+    msg_put_u8(b, session.n > 0);
     ask_send(x);
 }
 

@@ -12,7 +12,8 @@ static enum bstore_result rows(struct sq *l, struct sq_stmt *q, struct arena *a,
                                                           .turns = sq_col_int(q, 3),
                                                           .messages = sq_col_int(q, 4),
                                                           .phase = arena_copy(a, sq_col(q, 5)),
-                                                          .busy = sq_col_int(q, 6) != 0};
+                                                          .busy = sq_col_int(q, 6) != 0,
+                                                          .replay = sq_col_int(q, 7) != 0};
     sq_reset(q);
     if (got == SQ_FAIL && !l->doomed)
         sq_doom(l, "what was read is more than may be read at once");

@@ -8,7 +8,15 @@ static struct span keep(struct sq *l, struct arena *a, struct span v)
     return copy;
 }
 
-static enum bstore_result turn_row(struct sq *l, struct sq_stmt *q, struct bstore_turn *out)
+/* "TURN": with what its calls gave; "TURN MODEL": live. */
+static void replays(struct sq *l, struct span of, struct arena *a, struct bstore_turn *out)
+{
+    out->replays = of.n > 0 && of.n <= ID_TEXT;
+    if (of.n > ID_TEXT)
+        out->live = keep(l, a, span_from(of, ID_TEXT + 1));
+}
+
+static enum bstore_result turn_row(struct sq *l, struct sq_stmt *q, struct arena *a, struct bstore_turn *out)
 {
     if (q == NULL)
         return BS_FAIL;
@@ -20,7 +28,7 @@ static enum bstore_result turn_row(struct sq *l, struct sq_stmt *q, struct bstor
         out->budget =
             (struct budget){sq_col_int(q, 3), sq_col_int(q, 4), sq_col_int(q, 5), sq_col_int(q, 6), sq_col_int(q, 7)};
         out->used = (struct used){sq_col_int(q, 8), sq_col_int(q, 9), sq_col_int(q, 10)};
-        out->replays = sq_col_int(q, 11) != 0;
+        replays(l, sq_col(q, 11), a, out);
     }
     sq_reset(q);
     return got == SQ_ROW ? BS_OK : BS_FAIL;
@@ -118,7 +126,7 @@ enum bstore_result sq_load(struct bstore *s, const struct claim *c, struct arena
         r = sq_begin_fenced(l, c);
         *out = (struct bstore_turn){.now_ms = l->now};
         if (r == BS_OK)
-            r = turn_row(l, sq_stmt(l, SQL_LOAD_TURN, tenant, &turn), out);
+            r = turn_row(l, sq_stmt(l, SQL_LOAD_TURN, tenant, &turn), a, out);
         if (r == BS_OK)
             r = checkpoint(l, tenant, &turn, a, out);
         if (r == BS_OK)

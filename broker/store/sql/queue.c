@@ -32,8 +32,7 @@ static enum bstore_result count(struct sq *l, struct span tenant, int conversati
 
 /* --- asked for ------------------------------------------------------------------------ */
 
-/* Was this key here before? BS_NONE: it is new. */
-static enum bstore_result known(struct sq *l, const struct bstore_chat *in, struct bstore_chatted *out)
+enum bstore_result sq_known(struct sq *l, const struct bstore_chat *in, struct bstore_chatted *out)
 {
     struct digest request;
     struct sq_stmt *q;
@@ -177,7 +176,7 @@ enum bstore_result sq_chat(struct bstore *s, const struct bstore_chat *in, struc
     do {
         r = sq_begin(l) != 0 ? BS_FAIL : sq_lock_tenant(l, SQL_TENANT_LOCK_NEW, in->tenant);
         if (r == BS_OK)
-            r = known(l, in, out);
+            r = sq_known(l, in, out);
         r = sq_end(l, r == BS_NONE ? sq_add_chat(l, in, out) : r);
     } while (sq_again(l));
     return r;

@@ -22,7 +22,8 @@ static enum bstore_result turn_row(struct sq *l, struct span tenant, const struc
                                         .state = keep(l, a, sq_col(q, 1)),
                                         .end = turn_end_of(sq_col(q, 2)),
                                         .why = keep(l, a, sq_col(q, 3)),
-                                        .used = {sq_col_int(q, 4), sq_col_int(q, 5), sq_col_int(q, 6)}};
+                                        .used = {sq_col_int(q, 4), sq_col_int(q, 5), sq_col_int(q, 6)},
+                                        .replays = keep(l, a, sq_col(q, 7))};
     sq_reset(q);
     return got == SQ_ROW ? BS_OK : got == SQ_DONE ? BS_NONE : BS_FAIL;
 }

@@ -36,47 +36,92 @@ static enum bstore_result asked(struct sq *l, struct span tenant, const struct s
     return got == SQ_FAIL || !dynbuf_ok(body) ? BS_FAIL : got == SQ_ROW ? BS_OK : BS_CONFLICT;
 }
 
-static enum bstore_result set(struct sq *l, struct span tenant, const struct id *made, const struct sq_id *turn)
+/* live: the model, or empty. */
+static enum bstore_result set(struct sq *l, struct span tenant, const struct id *made, const struct sq_id *turn,
+                              struct span live)
 {
     struct sq_id id = sq_id(made);
     struct sq_stmt *q = sq_stmt(l, SQL_REPLAY_SET, tenant, &id);
+    struct dynbuf of;
     if (q == NULL)
         return BS_FAIL;
-    sq_text(q, 3, span_of(turn->text, ID_TEXT));
-    return sq_change(l, q, BS_FAIL);
+    dynbuf_init(&of, ID_TEXT + 1 + BSTORE_NAME_MAX);
+    (void)dynbuf_add(&of, span_of(turn->text, ID_TEXT));
+    if (live.n > 0 && dynbuf_add_byte(&of, ' ') == 0)
+        (void)dynbuf_add(&of, live);
+    sq_text(q, 3, dynbuf_span(&of));
+    enum bstore_result r = dynbuf_ok(&of) ? sq_change(l, q, BS_FAIL) : BS_FAIL;
+    dynbuf_free(&of);
+    return r;
 }
 
-static enum bstore_result replay(struct sq *l, struct span tenant, const struct id *turn, struct bstore_chatted *out)
+/* Did the conversation have a sandbox before this turn, or may it have had one? What is not settled says nothing. */
+static enum bstore_result files(struct sq *l, struct span tenant, const struct sq_id *turn)
 {
-    struct sq_id id = sq_id(turn), from, to;
+    uint64_t n;
+    if (sq_number(l, sq_stmt(l, SQL_REPLAY_FILES, tenant, turn), &n) != 0)
+        return BS_FAIL;
+    return n > 0 ? BS_LOST : BS_OK;
+}
+
+static void lower(uint64_t *bound, uint64_t most)
+{
+    if (most > 0 && (*bound == 0 || most < *bound))
+        *bound = most;
+}
+
+/* How it is asked once more; of one with recorded tools the tenant and the turn alone. */
+static enum bstore_result replay(struct sq *l, const struct bstore_live *how, struct bstore_chatted *out)
+{
+    struct span tenant = how->tenant;
+    struct sq_id id = sq_id(&how->turn), from, to;
     struct id conversation = {{0}};
-    struct bstore_chat in = {.tenant = tenant};
+    struct bstore_chat in = {.tenant = tenant, .key = how->key, .request = how->request};
     struct dynbuf body;
     uint64_t before = 0;
     dynbuf_init(&body, BSTORE_BODY_MAX);
     enum bstore_result r = budget_of(l, tenant, &id, &conversation, &in.budget);
     from = sq_id(&conversation);
+    if (r == BS_OK && how->model.n > 0)
+        r = files(l, tenant, &id);
     if (r == BS_OK)
         r = asked(l, tenant, &from, &id, &body, &before);
     in.body = dynbuf_span(&body);
+    lower(&in.budget.cost_micro, how->cost_most);
+    lower(&in.budget.wall_ms, how->wall_ms);
     if (r == BS_OK)
         r = sq_add_chat(l, &in, out);
     to = sq_id(&out->conversation);
     if (r == BS_OK)
         r = sq_copy(l, tenant, &from, &to, before);
     if (r == BS_OK)
-        r = set(l, tenant, &out->turn, &id);
+        r = set(l, tenant, &out->turn, &id, how->model);
     dynbuf_free(&body);
+    return r;
+}
+
+enum bstore_result sq_live(struct bstore *s, const struct bstore_live *in, struct bstore_chatted *out)
+{
+    const struct bstore_chat key = {.tenant = in->tenant, .key = in->key, .request = in->request};
+    struct sq *l = sq_of(s);
+    enum bstore_result r;
+    do {
+        r = sq_begin(l) != 0 ? BS_FAIL : sq_lock_tenant(l, SQL_TENANT_LOCK, in->tenant);
+        if (r == BS_OK)
+            r = sq_known(l, &key, out);
+        r = sq_end(l, r == BS_NONE ? replay(l, in, out) : r);
+    } while (sq_again(l));
     return r;
 }
 
 enum bstore_result sq_replay(struct bstore *s, struct span tenant, const struct id *turn, struct bstore_chatted *out)
 {
+    const struct bstore_live how = {.tenant = tenant, .turn = *turn};
     struct sq *l = sq_of(s);
     enum bstore_result r;
     do {
         r = sq_begin(l) != 0 ? BS_FAIL : sq_lock_tenant(l, SQL_TENANT_LOCK, tenant);
-        r = sq_end(l, r == BS_OK ? replay(l, tenant, turn, out) : r);
+        r = sq_end(l, r == BS_OK ? replay(l, &how, out) : r);
     } while (sq_again(l));
     return r;
 }

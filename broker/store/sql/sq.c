@@ -47,6 +47,7 @@ static const struct bstore_ops ops = {
     .recorded = sq_recorded,
     .turns = sq_turns,
     .replay = sq_replay,
+    .live = sq_live,
     .replayed = sq_replayed,
     .pulse = sq_pulse,
     .sweep = sq_sweep,

@@ -177,11 +177,15 @@ enum bstore_result sq_record(struct bstore *s, const struct claim *c, struct spa
 enum bstore_result sq_recorded(struct bstore *s, struct span tenant, const struct id *turn, struct arena *a,
                                struct bstore_recorded *out);
 enum bstore_result sq_replay(struct bstore *s, struct span tenant, const struct id *turn, struct bstore_chatted *out);
+enum bstore_result sq_live(struct bstore *s, const struct bstore_live *in, struct bstore_chatted *out);
 enum bstore_result sq_replayed(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
                                const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
 enum bstore_result sq_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                             struct arena *a, struct bstore_turns *out);
 uint64_t sq_pulse(struct bstore *s);
+/* Was this key there before? BS_NONE: it is new, or none. BS_AGAIN: *out is what came of it; BS_CONFLICT: it was for
+ * another request. */
+enum bstore_result sq_known(struct sq *l, const struct bstore_chat *in, struct bstore_chatted *out) MUSTCHECK;
 /* A turn with the message that it is to answer, in the conversation that is named or a new one. */
 enum bstore_result sq_add_chat(struct sq *l, const struct bstore_chat *in, struct bstore_chatted *out) MUSTCHECK;
 /* A conversation that is new has the first so many messages of another one, if it may. */

@@ -54,11 +54,11 @@
     X(TURN_END, "UPDATE turn SET state=?3,ending=?4,why=?5,ended_ms=?6,asked=NULL WHERE tenant=?1 AND id=?2") \
     X(TURN_CANCEL, "UPDATE turn SET cancelled=1,ready_ms=min(ready_ms,?3) WHERE tenant=?1 AND id=?2 AND state IN " SQL_OPEN \
         " RETURNING epoch,conversation") \
-    X(TURN_GET, "SELECT conversation,state,ending,why,steps,tokens,cost FROM turn WHERE tenant=?1 AND id=?2") \
+    X(TURN_GET, "SELECT conversation,state,ending,why,steps,tokens,cost,replays FROM turn WHERE tenant=?1 AND id=?2") \
     X(TURN_USED, "UPDATE turn SET tokens=tokens+?3,cost=cost+?4 WHERE tenant=?1 AND id=?2") \
     X(TURN_STEP, "UPDATE turn SET steps=steps+1,lost=0 WHERE tenant=?1 AND id=?2") \
     X(LOAD_TURN, "SELECT started_ms,lost,cancelled,steps_max,tokens_max,cost_max,wall_max_ms,same_max,steps,tokens,cost," \
-        "replays<>'' FROM turn WHERE tenant=?1 AND id=?2") \
+        "replays FROM turn WHERE tenant=?1 AND id=?2") \
     X(LOAD_SETTLED, "SELECT message_state,filesystem_state_ref,execution_state,effect_log,n FROM step WHERE tenant=?1" \
         " AND turn=?2 AND state='settled' ORDER BY n DESC LIMIT 1") \
     X(LOAD_BEFORE, "SELECT s.message_state,s.filesystem_state_ref FROM turn now JOIN turn t ON t.tenant=now.tenant" \
@@ -92,7 +92,8 @@
     X(QUEUED, "SELECT nth,id,'user',asked FROM turn INDEXED BY turn_talk WHERE tenant=?1 AND conversation=?2 AND state IN " SQL_OPEN \
         " AND asked IS NOT NULL AND nth>?3 ORDER BY nth LIMIT ?4") \
     X(CONVERSATIONS, "SELECT c.id,c.created_ms,c.changed_ms,c.turns,c.messages,c.phase,EXISTS (SELECT 1 FROM turn t WHERE" \
-        " t.tenant=c.tenant AND t.conversation=c.id AND t.state IN " SQL_OPEN ") FROM conversation c WHERE c.tenant=?1" \
+        " t.tenant=c.tenant AND t.conversation=c.id AND t.state IN " SQL_OPEN "),EXISTS (SELECT 1 FROM turn r WHERE" \
+        " r.tenant=c.tenant AND r.conversation=c.id AND r.nth=1 AND r.replays<>'') FROM conversation c WHERE c.tenant=?1" \
         " AND c.id>?2 ORDER BY c.id LIMIT ?3") \
     X(FORK_MESSAGES, "INSERT INTO message(tenant,conversation,seq,turn,role,body) SELECT tenant,?3,seq,turn,role,body" \
         " FROM message WHERE tenant=?1 AND conversation=?2 AND seq<=?4") \
@@ -114,6 +115,9 @@
         " WHERE tenant=?1 AND id=?2") \
     X(REPLAY_ASKED, "SELECT seq,body FROM message WHERE tenant=?1 AND conversation=?2 AND turn=?3 AND role='user' ORDER BY seq" \
         " LIMIT 1") \
+    X(REPLAY_FILES, "SELECT count(*) FROM turn now JOIN turn t ON t.tenant=now.tenant AND t.conversation=now.conversation" \
+        " AND t.nth<now.nth JOIN step s ON s.tenant=t.tenant AND s.turn=t.id WHERE now.tenant=?1 AND now.id=?2" \
+        " AND (s.filesystem_state_ref<>'' OR s.state<>'settled')") \
     X(REPLAY_SET, "UPDATE turn SET replays=?3 WHERE tenant=?1 AND id=?2") \
     X(REPLAY_NTH, "SELECT count(*) FROM tool_call WHERE tenant=?1 AND turn=?2 AND tool=?3 AND args=?4 AND (step<?5 OR step=?5 AND ord<?6)") \
     X(REPLAYED, "SELECT c.ending,c.result FROM turn t JOIN tool_call c ON c.tenant=t.tenant AND c.turn=t.replays WHERE t.tenant=?1" \

@@ -146,6 +146,26 @@ struct asked {
     uint64_t seeds;
 };
 
+/* What a mode has no use for. */
+static int of_mode(const struct cli_call *c, bool strict, bool live, const struct asked *q)
+{
+    static const char *const lives[] = {"cost", "parallel", "wait"};
+    const char *model[1];
+
+    for (size_t i = 0; i < sizeof(lives) / sizeof(lives[0]) && !live; i++)
+        if (cli_value(c, lives[i]))
+            return verb_fail(CLI_USAGE, "--%s is of a live replay", lives[i]);
+    if (!live && cli_values(c, "model", model, 1) > 0)
+        return verb_fail(CLI_USAGE, "--model is of a live replay");
+    if (!strict && q->faults > 0)
+        return verb_fail(CLI_USAGE, "faults are put into strict replays alone");
+    if (strict && cli_value(c, "tenant"))
+        return verb_fail(CLI_USAGE, "--tenant is of no use in a strict replay: a set says all that it needs");
+    if (!live && cli_value(c, "seeds") && q->faults == 0)
+        return verb_fail(CLI_USAGE, "--seeds is of no use without --fault: nothing else depends on a seed");
+    return CLI_OK;
+}
+
 static int read_options(const struct cli_call *c, struct asked *q)
 {
     const char *name[REPLAY_FAULTS], *seeds = cli_value(c, "seeds");
@@ -160,12 +180,10 @@ static int read_options(const struct cli_call *c, struct asked *q)
     q->seeds = SEEDS_USUAL;
     if (seeds && (span_u64(span_str(seeds), SCORE_SEEDS_MAX, &q->seeds) != 0 || q->seeds == 0))
         return verb_fail(CLI_USAGE, "--seeds is a number from 1 to %d", SCORE_SEEDS_MAX);
-    if (seeds && q->faults == 0)
-        return verb_fail(CLI_USAGE, "--seeds is of no use without --fault: nothing else depends on a seed");
     return CLI_OK;
 }
 
-static int print(const struct cli_call *c, const struct score *s)
+int replay_report(const struct cli_call *c, const struct score *s)
 {
     const char *format = c->json ? "json" : cli_value(c, "format");
     struct dynbuf out;
@@ -200,7 +218,7 @@ static int read_set(const char *path, struct dynbuf *text, struct arena *a, stru
 static int run_strict(const struct cli_call *c, const struct replay_set *set, const struct asked *q, struct arena *a)
 {
     static struct score score;
-    int rc = score_set(set, q->fault, q->faults, q->seeds, a, &score) == 0 ? print(c, &score)
+    int rc = score_set(set, q->fault, q->faults, q->seeds, a, &score) == 0 ? replay_report(c, &score)
                                                                            : verb_fail(CLI_RUNTIME, "out of memory");
 
     if (rc == CLI_OK && score.differ > 0)
@@ -226,7 +244,7 @@ static int run_asked(const struct cli_call *c, struct replay_set *set, struct ar
         rc = verb_fail(CLI_RUNTIME, "out of memory");
     now.then = &then;
     if (rc == CLI_OK)
-        rc = print(c, &now);
+        rc = replay_report(c, &now);
     dynbuf_free(&x.set);
     return rc;
 }
@@ -234,7 +252,7 @@ static int run_asked(const struct cli_call *c, struct replay_set *set, struct ar
 int replay_run(const struct cli_call *c)
 {
     const char *mode = cli_value(c, "mode");
-    bool strict = mode == NULL || strcmp(mode, "strict") == 0;
+    bool strict = mode == NULL || strcmp(mode, "strict") == 0, live = !strict && strcmp(mode, "live") == 0;
     struct asked q;
     struct replay_set set;
     struct dynbuf text;
@@ -243,14 +261,12 @@ int replay_run(const struct cli_call *c)
 
     dynbuf_init(&text, SET_ROOM);
     arena_init(&a, SET_ARENA_MAX);
-    if (rc == CLI_OK && !strict && q.faults > 0)
-        rc = verb_fail(CLI_USAGE, "faults are put into strict replays alone");
-    if (rc == CLI_OK && strict && cli_value(c, "tenant"))
-        rc = verb_fail(CLI_USAGE, "--tenant is of no use in a strict replay: a set says all that it needs");
+    if (rc == CLI_OK)
+        rc = of_mode(c, strict, live, &q);
     if (rc == CLI_OK)
         rc = read_set(c->word[0], &text, &a, &set);
     if (rc == CLI_OK)
-        rc = strict ? run_strict(c, &set, &q, &a) : run_asked(c, &set, &a);
+        rc = strict ? run_strict(c, &set, &q, &a) : live ? replay_live(c, &set, &a) : run_asked(c, &set, &a);
     arena_free(&a);
     dynbuf_free(&text);
     return rc;

@@ -28,5 +28,9 @@ int replay_add(struct replaying *x, const char *id, unsigned *status) MUSTCHECK;
 /* Each run of the set is asked once more, one after the other; x->set has what
  * came of them. Those that cannot be are taken out of `then`, and counted. */
 int replay_ask(struct replaying *x, struct replay_set *then) MUSTCHECK;
+/* Each run by each model that is named, live, as the options say; the report of it. */
+int replay_live(const struct cli_call *c, struct replay_set *set, struct arena *a) MUSTCHECK;
+/* The report, in the format that is asked for. */
+int replay_report(const struct cli_call *c, const struct score *s) MUSTCHECK;
 
 #endif

@@ -58,15 +58,16 @@ models:
     output: 8000
     lease: model
     price: {{ input: 3, output: 15 }}
-tasks:
+{others}tasks:
   chat: {{ models: [scripted] }}
 """
 
 
 class Broker:
-    """also: what is in the policy beside the model and one upstream, by the part it goes to, and its secrets."""
+    """also: what is in the policy beside the model and one upstream, by the part it goes to, and its secrets. models: more of
+    them in the table, of no task."""
 
-    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False, more="", also=None, config=""):
+    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False, more="", also=None, config="", models=""):
         also = {"packs": "", "upstreams": "", "credentials": "", "rules": "", "secrets": {}, **(also or {})}
         self.lab, self.model, self.up = lab, Model(lab), lab.upstream()
         inject = 'header: x-api-key, format: "{}"' if protocol == "anthropic" else 'header: Authorization, format: "Bearer {}"'
@@ -74,7 +75,8 @@ class Broker:
                  **{part: words for part, words in also.items() if part != "secrets"}}
         policy = POLICY.format(up=upstream_yaml(self.up.name, self.up.port, self.up.ca),
                                model=upstream_yaml(self.model.name, self.model.port, self.model.ca), **place)
-        (lab.dir / "models.yaml").write_text(MODELS.format(protocol=protocol, host=self.model.name, port=self.model.port))
+        (lab.dir / "models.yaml").write_text(MODELS.format(protocol=protocol, host=self.model.name, port=self.model.port,
+                                                           others=models.format(host=self.model.name, port=self.model.port)))
         self.gw = Gateway(Nobodys(lab) if ordinary else lab, policy,
                           {"api": lab.canary("c" * 40).encode(), "model": lab.canary("m" * 40).encode(), **also["secrets"]},
                           config=f'broker: {{ http: "127.0.0.1:0", models: models.yaml, workers: {workers}'

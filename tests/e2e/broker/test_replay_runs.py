@@ -63,6 +63,18 @@ def a_worker_is_killed(broker, collector):
     return said["turn_id"]
 
 
+ANOTHER = """  another:
+    protocol: anthropic
+    provider: ours
+    model: scripted-2
+    endpoint: https://{host}:{port}/v1
+    context: 200000
+    output: 8000
+    lease: model
+    price: {{ input: 30, output: 150 }}
+"""
+
+
 class Page(html.parser.HTMLParser):
     """Tags, and what may lead elsewhere."""
 
@@ -91,7 +103,7 @@ class Replays:
 @test()
 def ten_recorded_runs_give_the_same_report_to_the_byte(lab):
     collector = Collector(lab)
-    broker = Broker(lab, workers=1, also=collector.also(), more=collector.more())
+    broker = Broker(lab, workers=1, lanes=True, models=ANOTHER, also=collector.also(), more=collector.more())
     collector.script([DROP, status(503, retry_after="1")])  # the same spans come again
     turns = ten_runs(broker, collector)
     again = Replays(broker)
@@ -130,6 +142,10 @@ def ten_recorded_runs_give_the_same_report_to_the_byte(lab):
     what_is_otherwise_is_told(again, recorded)
     models_are_asked_once_more(broker, again, turns)
     whose_they_are(broker, turns, recorded)
+    live = Live(broker, turns)
+    live.two_turns_by_two_models_twice()
+    live.what_cannot_be_done_or_nobody_decides_is_said()
+    live.a_broker_that_is_killed_and_somebody_who_leaves()
     a_collector_harms_no_turn(broker, collector)
 
 
@@ -268,6 +284,119 @@ def whose_they_are(broker, turns, recorded):
     assert broker.ask("GET", f"/turns/{said['turn_id']}/recording")[0] == 409
     gate.go.set()
     broker.done(said)
+
+
+class Live:
+    """Real tools, each run in a fork of its conversation with a sandbox of its own."""
+
+    def __init__(self, broker, turns):
+        self.broker, self.turns, self.firsts = broker, [t for t, _ in turns], 0
+        self.original = broker.ask("GET", "/turns/" + self.turns[0])[1]["conversation_id"]
+        self.before = self.left()
+
+    def left(self):
+        """Sandboxes that run, and the original's messages and file: what no replay changes."""
+        gw = self.broker.gw
+        return ({b["name"] for b in gw.cli_json("sandbox", "started")["started"]},
+                self.broker.ask("GET", f"/conversations/{self.original}/history")[1],
+                gw.cli("sandbox", "exec", "c-" + self.original, "--", "cat", SAID[1], rc=0).out)
+
+    def words(self, turns, *words):
+        path = self.broker.lab.dir / "live"
+        path.write_bytes(self.broker.gw.cli("replay", "export", *turns, rc=0).out)
+        return [str(path) if w is path else str(w) for w in ("replay", "run", path, "--mode", "live", *words)]
+
+    def run(self, turns, *words):
+        done = self.broker.gw.cli(*self.words(turns, *words, "--json"), rc=0)
+        return json.loads(done.out), done.err.decode()
+
+    def start(self, turns, *words):
+        return self.broker.lab.start([program(), *self.words(turns, *words)],
+                                     env={"COUNTERSIGN_STATE": self.broker.gw.state, "PATH": os.environ["PATH"]})
+
+    def answers(self, asked):
+        """The one writes and is done; the other lists, reads what is not there, and to the fourth question it asks for more than may be."""
+        model, heard = asked["body"]["model"], json.dumps(asked["body"]["messages"][-1])
+        if "tool_result" in heard:
+            return text("so it is")
+        if model == "scripted-1":
+            return call("write_file", path=SAID[1], content="by a fork")
+        self.firsts += 1
+        return call("list_files", *[call("list_files", path=".")] * (64 if self.firsts == 4 else 0), call("read_file", path="nothing"), path=".")
+
+    def two_turns_by_two_models_twice(self):
+        broker = self.broker
+        broker.model.script([])
+        plain, broker.model.otherwise = broker.model.otherwise, self.answers
+        asked = len(broker.model.asked)
+        report, said = self.run([self.turns[0], self.turns[4]], "--model", "scripted", "--model", "another", "--seeds", 2, "--cost", 10**8)
+        broker.model.otherwise = plain
+        live = report["live"]
+        assert report["mode"] == "live" and (live["ran"], live["lost"], live["not_begun"], live["undecided"]) == (8, 0, 0, 0), report
+        assert said.count("\n# ") == 8 and "# 8 of 8: " in said and "leaves once more" in said, said
+        one, two = live["models"]
+        assert (one["runs"], one["completed"], one["calls"], one["calls_done"], one["cost_micro"]) == (4, 4, 4, 4, 4 * 2 * 600), one
+        assert (two["runs"], two["completed"], two["calls"], two["calls_done"]) == (4, 3, 6, 3), two
+        assert two["completed_thousandths_by_seed"] == {"least": 500, "middle": 500, "most": 1000}, two
+        cost = two["cost_micro_by_run"]
+        assert cost["least"] == cost["middle"] == 12000 < cost["most"], two
+        assert live["completed_thousandths_by_model"] == {"least": 750, "middle": 750, "most": 1000}, live
+        assert [t["recorded"]["calls"] for t in live["turns"]] == [1, 2] and report["then"]["runs"] == 8, live
+        assert [[m["ran"] for m in t["models"]] for t in live["turns"]] == [[2, 2], [2, 2]], live
+        words = [json.dumps(a["body"]["messages"]) for a in broker.model.asked[asked:]]
+        assert sum(SAID[0] in w for w in words) == 8 and not any(SAID[2] in w for w in words), words
+        made = [r["turn"] for r in live["runs"]]
+        assert len(set(made)) == 8 and not set(made) & set(self.turns), made
+        fork = broker.ask("GET", "/turns/" + made[0])[1]
+        assert (fork["replay_of"], fork["live"]) == (self.turns[0], "scripted"), fork
+        marked = {c["conversation_id"] for c in broker.ask("GET", "/conversations")[1]["conversations"] if c.get("replay")}
+        assert fork["conversation_id"] in marked and self.original not in marked, marked
+        assert self.left() == self.before
+        self.cleaned()
+
+    def cleaned(self):
+        """No sandbox and no identity of a replay is left."""
+        forks = {c["conversation_id"] for c in self.broker.ask("GET", "/conversations")[1]["conversations"] if c.get("replay")}
+        names = {s["name"] for s in self.broker.gw.get("/api/v1/sandboxes")["sandboxes"] if s["kind"] in ("token", "started")}
+        assert not {k + f for f in forks for k in ("c-", "m-")} & names, (forks, names)
+
+    def what_cannot_be_done_or_nobody_decides_is_said(self):
+        broker = self.broker
+        send = f"curl -sS --cacert $CURL_CA_BUNDLE -d x https://{broker.up.name}:{broker.up.port}/ok"
+        broker.model.script([call("run_command", command=send)])
+        before = broker.up.effects()
+        report, said = self.run([self.turns[1], self.turns[0], self.turns[8]], "--model", "scripted", "--cost", 10**8, "--wait", "3s")
+        live = report["live"]
+        assert "1 runs were left out" in said and (live["ran"], live["not_begun"], live["undecided"]) == (1, 1, 1), report
+        assert "no checkpoint is kept" in live["runs"][0]["why"] and report["runs"][0]["end"] == "time", report
+        assert broker.gw.tickets() == [] and broker.up.effects() == before, broker.gw.tickets()
+        self.cleaned()
+        for words in (["--model", "nobody", "--cost", 9], ["--model", "scripted"], ["--cost", 9], ["--model", "scripted", "--cost", 9, "--fault", "tool"]):
+            assert broker.gw.cli(*self.words(self.turns[:1], *words)).rc in (1, 2), words
+        assert broker.ask("POST", f"/turns/{self.turns[0]}/live", {"model": "scripted"})[0] == 403
+        assert self.left() == self.before
+
+    def a_broker_that_is_killed_and_somebody_who_leaves(self):
+        broker = self.broker
+        gate = Gate(text("late"))
+        broker.model.script([gate])
+        run = self.start(self.turns[:1], "--model", "scripted", "--cost", 10**8)
+        assert gate.reached.wait(PATIENCE)
+        broker.model.script([call("write_file", path=SAID[1], content="after it"), text("over")])
+        for worker in (0, 1):
+            os.kill(broker.pid(worker), signal.SIGKILL)
+        gate.go.set()
+        assert run.wait() == 0 and b"1 of 1 runs (100.0 %)" in run.seen, run.seen
+
+        gate = Gate(text("late"))
+        broker.model.script([call("write_file", path=SAID[1], content="and then"), gate])
+        run = self.start(self.turns[:1], "--model", "scripted", "--cost", 10**8)
+        assert gate.reached.wait(PATIENCE)
+        run.signal(signal.SIGINT)
+        assert run.wait() == 1 and b"interrupted" in run.seen and b"cancelled, " in run.seen, run.seen
+        gate.go.set()
+        self.cleaned()
+        assert self.left() == self.before
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include "broker/replay/report.h"
 #include "common/file.h"
+#include "common/json/json.h"
 #include "tests/kit.h"
 #include "tests/unit/broker/recorder.h"
 
@@ -293,6 +294,106 @@ static void a_page_is_of_words_alone(void **state)
         dynbuf_free(&out[i]);
 }
 
+/* --- live --------------------------------------------------------------------------------------------- */
+
+static void a_live_plan_is_each_turn_by_each_model_as_often_as_was_said(void **state)
+{
+    static const struct span models[] = {
+        {(const uint8_t *)"a", 1}, {(const uint8_t *)"b", 1}, {(const uint8_t *)"a", 1}};
+    struct live l;
+    struct err e;
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        (void)recorder_run(&text, seed, false);
+    struct replay_set set = read_it();
+    assert_int_equal(live_plan(&l, &set, models, 2, 4, &arena, &e), 0);
+    assert_int_equal(l.runs, 3 * 2 * 4);
+    for (size_t i = 0; i < l.runs; i++) /* a repetition of all comes before the next */
+        assert_true(l.run[i].seed == i / 6 + 1 && l.run[i].turn == i % 6 / 2 && l.run[i].model == i % 2 &&
+                    l.run[i].state == LIVE_NOT);
+    assert_int_equal(live_plan(&l, &set, models, 3, 1, &arena, &e), -1);
+    assert_non_null(strstr(e.text, "twice"));
+    assert_int_equal(live_plan(&l, &set, models, 0, 1, &arena, &e), -1);
+    assert_int_equal(live_plan(&l, &set, models, 1, LIVE_SEEDS_MAX + 1, &arena, &e), -1);
+    set.n = LIVE_RUNS_MAX;
+    assert_int_equal(live_plan(&l, &set, models, 2, 1, &arena, &e), -1);
+}
+
+/* Whatever is spent and promised: all together it is never more than was said. */
+static void no_run_is_promised_what_is_not_there(void **state)
+{
+    assert_int_equal(live_share(100, 0, 0, 4), 25);
+    assert_int_equal(live_share(100, 10, 25, 3), 21);
+    assert_int_equal(live_share(100, 60, 40, 1), 0);
+    assert_int_equal(live_share(100, 90, 40, 1), 0);
+    assert_int_equal(live_share(100, UINT64_MAX, 2, 1), 0);
+    assert_int_equal(live_share(100, 0, 0, 0), 0);
+    uint64_t spent = 0;
+    for (uint64_t left = 7; left > 0; left--) {
+        uint64_t share = live_share(100, spent, 0, left);
+        spent += left % 2 == 0 ? share / 2 : share; /* not all of them take what they may */
+    }
+    assert_true(spent <= 100 && spent > 90);
+}
+
+/* Five recorded runs that are made up stand for what two models made of two turns, of which one was lost. */
+static void what_models_made_of_it_is_scored_beside_what_was_recorded(void **state)
+{
+    static const struct span models[] = {{(const uint8_t *)"<b>one", 6}, {(const uint8_t *)"two", 3}};
+    static struct score now, then;
+    struct replay_set set, made, was;
+    struct live l;
+    struct err e;
+    struct dynbuf out[3];
+    for (uint64_t seed = 1; seed <= 2; seed++)
+        (void)recorder_run(&text, seed, false);
+    set = read_it();
+    dynbuf_reset(&text);
+    assert_int_equal(dynbuf_add(&text, SPAN(SET_HEAD "\n")), 0);
+    for (uint64_t seed = 11; seed <= 16; seed++)
+        (void)recorder_run(&text, seed, false);
+    made = read_it();
+    assert_int_equal(live_plan(&l, &set, models, 2, 2, &arena, &e), 0);
+    assert_int_equal(l.runs, 8);
+    for (size_t i = 0; i < 6; i++) /* made in another order than they were planned */
+        l.run[i].state = LIVE_RAN, l.run[i].made = 5 - i, l.run[i].undecided = i == 3;
+    l.run[6].state = LIVE_LOST;
+    assert_int_equal(live_then(&l, made.n, &arena, &was), 0);
+    for (size_t i = 0; i < 6; i++)
+        assert_true(id_eq(&was.run[l.run[i].made].turn, &set.run[l.run[i].turn].turn));
+    assert_int_equal(score_set(&was, NULL, 0, 0, &arena, &then), 0);
+    assert_int_equal(score_set(&made, NULL, 0, 0, &arena, &now), 0);
+    assert_int_equal(live_score(&l, &now, &arena), 0);
+    now.then = &then;
+    assert_true(l.ran == 6 && l.lost == 1 && l.not_begun == 1 && l.undecided == 1);
+    uint64_t well[2] = {0, 0}, cost[2] = {0, 0};
+    for (size_t i = 0; i < 6; i++) {
+        well[i % 2] += now.run[5 - i].end == END_COMPLETED;
+        cost[i % 2] += now.run[5 - i].used.cost_micro;
+    }
+    for (size_t m = 0; m < 2; m++) {
+        assert_true(l.model[m].part.runs == 3 && l.model[m].part.completed == well[m]);
+        assert_int_equal(l.model[m].part.cost_micro, cost[m]);
+        assert_true(l.model[m].completed_each.least <= l.model[m].completed_each.most);
+        assert_true(l.model[m].cost_each_micro.least * 3 <= cost[m] &&
+                    cost[m] <= l.model[m].cost_each_micro.most * 3);
+    }
+    assert_true(l.model[0].lost == 1 && l.model[1].lost == 0);
+    assert_true(l.cell[0].ran == 2 && l.cell[1].ran == 2 && l.cell[2].ran == 1 && l.cell[3].ran == 1);
+    for (int i = 0; i < 3; i++)
+        dynbuf_init(&out[i], REPORT_MAX);
+    report_text(&now, &out[0]);
+    report_json(&now, &out[1]);
+    report_page(&now, &out[2]);
+    for (int i = 0; i < 3; i++)
+        assert_true(dynbuf_ok(&out[i]));
+    struct span page = dynbuf_span(&out[2]), words = dynbuf_span(&out[0]);
+    assert_true(span_find(page, SPAN("&lt;b&gt;one")) < page.n && span_find(page, SPAN("<b>")) == page.n);
+    assert_true(span_find(words, SPAN("6 ran, 1 lost, 1 not begun; 1 requests")) < words.n);
+    assert_true(json_get(json_parse(dynbuf_span(&out[1]), &arena), SPAN("live")) != NULL);
+    for (int i = 0; i < 3; i++)
+        dynbuf_free(&out[i]);
+}
+
 /* --- what is no set ----------------------------------------------------------------------------------- */
 
 static void what_is_no_set_is_refused(void **state)
@@ -331,11 +432,17 @@ static void what_is_no_set_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        T(what_was_recorded_is_what_comes),   T(workers_that_were_lost_left_no_difference),
-        T(times_and_calls_are_counted),       T(what_the_machine_does_otherwise_is_told),
-        T(the_same_set_gives_the_same_bytes), T(runs_of_earlier_are_as_they_were),
-        T(no_fault_repeats_or_hides_a_call),  T(a_page_is_of_words_alone),
-        T(what_is_no_set_is_refused)};
+    const struct CMUnitTest tests[] = {T(what_was_recorded_is_what_comes),
+                                       T(workers_that_were_lost_left_no_difference),
+                                       T(times_and_calls_are_counted),
+                                       T(what_the_machine_does_otherwise_is_told),
+                                       T(the_same_set_gives_the_same_bytes),
+                                       T(runs_of_earlier_are_as_they_were),
+                                       T(no_fault_repeats_or_hides_a_call),
+                                       T(a_page_is_of_words_alone),
+                                       T(a_live_plan_is_each_turn_by_each_model_as_often_as_was_said),
+                                       T(no_run_is_promised_what_is_not_there),
+                                       T(what_models_made_of_it_is_scored_beside_what_was_recorded),
+                                       T(what_is_no_set_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -301,6 +301,44 @@ static void a_recording_is_its_tenants(void **state)
     recording(&own_door, "", &t.turn, "?tenant=acme", "{\"heard\":\"line\"}\n");
 }
 
+static void live(struct door *at, const char *key, const struct id *turn, const char *body, const char *wants)
+{
+    char id[ID_TEXT + 1], what[96];
+    struct asker *a = knocks(at);
+    id_text(turn, id);
+    snprintf(what, sizeof(what), "POST /turns/%s/live?tenant=acme", id);
+    asks(a, key, what, body);
+    until(a, wants);
+    leaves(a);
+}
+
+/* No key begins one, and a model that is not in the table is asked by nobody. */
+static void a_live_replay_is_the_operators(void **state)
+{
+    static const struct span models[] = {{(const uint8_t *)"one", 3}, {(const uint8_t *)"two", 3}};
+    struct bstore_chatted t = fix_chat("acme", NULL);
+    struct claim c = fix_claim(1);
+    serve.model = models;
+    serve.models = 2;
+    live(&own_door, "", &t.turn, "{\"model\":\"two\"}", "it has not ended");
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    live(&door, "csb_acme", &t.turn, "{\"model\":\"two\"}", "HTTP/1.1 403 ");
+    live(&own_door, "", &t.turn, "{\"model\":\"three\"}", "`three` is none");
+    live(&own_door, "", &t.turn, "{\"model\":\"\"}", "HTTP/1.1 400 ");
+    live(&own_door, "", &t.turn, "{\"model\":\"two\",\"cost\":3}", "`cost` is no member");
+    live(&own_door, "", &t.turn, "{\"model\":\"two\",\"cost_micro\":0}", "`cost_micro` is a whole number");
+    live(&own_door, "", &t.turn, "{\"model\":\"two\",\"wall_ms\":604800001}", "`wall_ms` is a whole number");
+    live(&own_door, "", &c.worker, "{\"model\":\"two\"}", "HTTP/1.1 404 ");
+    live(&own_door, "", &t.turn, "{\"model\":\"two\",\"key\":\"k\"}", "HTTP/1.1 202 ");
+    live(&own_door, "", &t.turn, "{\"model\":\"one\",\"key\":\"k\"}", "came with another request before");
+    c = fix_claim(1);
+    assert_true(span_eq(fix_load(&c).live, SPAN("two")));
+    t = fix_chat("acme", NULL);
+    c = fix_claim(2);
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    live(&own_door, "", &t.turn, "{\"model\":\"two\",\"key\":\"k\"}", "came with another request before");
+}
+
 /* --- streams ------------------------------------------------------------------------------------------ */
 
 /* So many events of the turn of this claim, each of so many bytes. */
@@ -500,6 +538,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {T(a_misspelt_member_is_named_and_nothing_is_begun),
                                        T(a_recording_is_its_tenants),
+                                       T(a_live_replay_is_the_operators),
                                        T(a_stream_has_no_gap_where_it_takes_over),
                                        T(a_stream_opened_does_not_put_off_what_others_wait_for),
                                        T(a_stream_ends_with_its_key),

@@ -280,6 +280,77 @@ static void a_turn_is_asked_once_more_with_what_its_calls_gave(void **state)
     assert_int_equal(bstore_replay(fix, SPAN("acme"), &again.turn, &t), BS_CONFLICT); /* of a replay there is none */
 }
 
+static enum bstore_result live_with(struct bstore_live in, struct bstore_chatted *out)
+{
+    in.tenant = in.tenant.n > 0 ? in.tenant : SPAN("acme");
+    in.model = SPAN("other one");
+    return bstore_live(fix, &in, out);
+}
+
+/* Its own calls are run: it is no replay to its worker, but for the model. */
+static void a_turn_is_done_once_more_live_in_a_conversation_of_its_own(void **state)
+{
+    struct bstore_chatted t = fix_chat("acme", NULL), again, same;
+    struct bstore_turn_row row;
+    struct bstore_messages m;
+    struct bstore_conversations all;
+    struct claim c = fix_claim(1);
+    assert_int_equal(live_with((struct bstore_live){.turn = t.turn}, &again), BS_CONFLICT); /* it has not ended */
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    const struct bstore_live in = {.turn = t.turn, .key = SPAN("k"), .cost_most = 7, .wall_ms = 9};
+    assert_int_equal(live_with((struct bstore_live){.turn = t.turn, .tenant = SPAN("other")}, &again), BS_NONE);
+    fix_ok(live_with(in, &again));
+    assert_int_equal(live_with(in, &same), BS_AGAIN);
+    assert_true(id_eq(&same.turn, &again.turn));
+    const struct bstore_live otherwise = {.turn = t.turn, .key = SPAN("k"), .request = {{1}}};
+    assert_int_equal(live_with(otherwise, &same), BS_CONFLICT);
+    c = fix_claim(1);
+    assert_true(id_eq(&c.turn, &again.turn) && !id_eq(&c.conversation, &t.conversation));
+    struct bstore_turn found = fix_load(&c);
+    assert_true(!found.replays && span_eq(found.live, SPAN("other one")));
+    assert_true(found.budget.cost_micro == 7 && found.budget.wall_ms == 9);
+    assert_int_equal(found.checkpoint.filesystem_state_ref.n, 0);
+    fix_ok(bstore_messages(fix, SPAN("acme"), &again.conversation, 0, &fix_arena, &m));
+    assert_int_equal(m.n, 1);
+    fix_ok(bstore_turn(fix, SPAN("acme"), &again.turn, &fix_arena, &row));
+    assert_true(row.replays.n == ID_TEXT + 1 + 9 && span_eq(span_from(row.replays, ID_TEXT), SPAN(" other one")));
+    fix_ok(bstore_conversations(fix, SPAN("acme"), &(struct id){{0}}, &fix_arena, &all));
+    assert_int_equal(all.n, 2);
+    for (size_t i = 0; i < all.n; i++)
+        assert_int_equal(all.row[i].replay, id_eq(&all.row[i].id, &again.conversation));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    assert_int_equal(live_with((struct bstore_live){.turn = again.turn}, &t),
+                     BS_CONFLICT); /* of a replay there is none */
+}
+
+/* Nor on files of which it is only not known whether there were any. */
+static void no_live_replay_goes_on_other_files(void **state)
+{
+    struct bstore_chatted t = fix_chat("acme", NULL), second, third, again;
+    struct claim c = fix_claim(1);
+    uint64_t attempts;
+    fix_ok(bstore_step(fix, &c, 1, SPAN("model"), &attempts)); /* cancelled in the middle of its step */
+    fix_ok(bstore_finish(fix, &c, END_CANCELLED, SPAN_NONE));
+    second = fix_chat("acme", &t.conversation);
+    c = fix_claim(1);
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    assert_int_equal(live_with((struct bstore_live){.turn = second.turn}, &again), BS_LOST);
+    fix_ok(live_with((struct bstore_live){.turn = t.turn}, &again));
+    c = fix_claim(1);
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    t = fix_chat("acme", NULL);
+    c = fix_claim(1);
+    fix_plan(&c, 1, CALL_READ);
+    fix_ok(fix_call(&c, 1, "made"));
+    fix_ok(fix_settle(&c, 1, "")); /* its checkpoint names files */
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    third = fix_chat("acme", &t.conversation);
+    c = fix_claim(1);
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    assert_int_equal(live_with((struct bstore_live){.turn = third.turn}, &again), BS_LOST);
+    fix_ok(live_with((struct bstore_live){.turn = t.turn}, &again));
+}
+
 static struct id record_much(const char *tenant, size_t bytes)
 {
     static char big[BSTORE_PART_MAX];
@@ -338,6 +409,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_turn_heard_is_its_tenants_and_goes_with_its_steps, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_turn_is_asked_once_more_with_what_its_calls_gave, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(a_turn_is_done_once_more_live_in_a_conversation_of_its_own, fix_setup,
+                                        fix_teardown),
+        cmocka_unit_test_setup_teardown(no_live_replay_goes_on_other_files, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(a_recording_over_its_bound_says_so_and_its_turn_goes_on, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_tenants_recordings_cost_its_own_oldest_alone, fix_setup, fix_teardown),

@@ -58,7 +58,9 @@ static void what_changes_anything_needs_the_lane_of_now(void **state)
                                            {"DELETE " BOX "/files?path=x", ""},
                                            {"POST /api/v1/sandboxes/start", "{\"name\":\"c-" TALK "\"}"},
                                            {"POST " OF("/leases"), "{\"credential\":\"api\"}"},
-                                           {"DELETE " OF("/identity"), ""}};
+                                           {"DELETE " OF("/identity"), ""},
+                                           {"DELETE " OF("/identity?end_session=1"), ""},
+                                           {"POST " BOX "/destroy", "{}"}};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         static const char *const bad[] = {"", "cst_before", "cst_now2", "cst_no"};
         for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
@@ -74,6 +76,12 @@ static void what_changes_anything_needs_the_lane_of_now(void **state)
     assert_int_equal(sent_type, M_SB_FILES);
     assert_int_equal(brokered("acme", LANE, "DELETE " OF("/identity"), ""), 0);
     assert_int_equal(sent_type, M_SANDBOX_RM);
+    assert_int_equal(sent.p[sent.n - 1], 0); /* its session, and what waits there, stays */
+    assert_int_equal(brokered("acme", LANE, "DELETE " OF("/identity?end_session=1"), ""), 0);
+    assert_true(sent_type == M_SANDBOX_RM && sent.p[sent.n - 1] == 1);
+    assert_int_equal(brokered("acme", LANE, "DELETE " OF("/identity?end_session=true"), ""), 400);
+    assert_int_equal(brokered("acme", LANE, "POST " BOX "/destroy", "{}"), 0);
+    assert_int_equal(sent_type, M_SB_DESTROY);
     /* What it only looks at needs none: who takes over has to know what there is. */
     assert_int_equal(brokered("acme", "", "GET " BOX "/commands", ""), 0);
     assert_int_equal(sent_type, M_SB_COMMANDS);
@@ -143,6 +151,7 @@ static void its_other_sandboxes_are_only_looked_at(void **state)
 {
     assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/abox/exec", "{\"argv\":[\"true\"]}"), 409);
     assert_int_equal(brokered("acme", LANE, "DELETE /api/v1/sandboxes/abox/files?path=x", ""), 409);
+    assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/abox/destroy", "{}"), 409);
     assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/start", "{\"name\":\"more\"}"), 409);
     assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/start", "{\"name\":\"c-" OTHER "\"}"), 409);
     assert_int_equal(brokered("acme", LANE, "POST /api/v1/sandboxes/start", "{}"), 400);
@@ -151,16 +160,13 @@ static void its_other_sandboxes_are_only_looked_at(void **state)
     assert_int_equal(sent_type, 0);
 }
 
-/* It works in sandboxes: what becomes of them, and of what is kept of them, is not the broker's. */
+/* It works in sandboxes, and ends the one of its lane: what else becomes of them, and of what is kept of them, is not
+ * the broker's. */
 static void what_becomes_of_a_sandbox_is_not_its_to_say(void **state)
 {
-    static const char *const lines[] = {"POST " BOX "/destroy",
-                                        "POST " BOX "/pause",
-                                        "POST " BOX "/resume",
-                                        "POST " BOX "/timeout",
-                                        "POST " BOX "/snapshot",
-                                        "POST " BOX "/access",
-                                        "DELETE /api/v1/checkpoints/ck-00000000000000000000000000"};
+    static const char *const lines[] = {
+        "POST " BOX "/pause",    "POST " BOX "/resume", "POST " BOX "/timeout",
+        "POST " BOX "/snapshot", "POST " BOX "/access", "DELETE /api/v1/checkpoints/ck-00000000000000000000000000"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         assert_int_equal(brokered("acme", LANE, lines[i], "{}"), 403);
         assert_int_equal(sent_type, 0);
