@@ -62,6 +62,7 @@ enum msg_type_box {
     /* broker and desk; id: the broker's own */
     M_BROKER_WHO = 270,  /* broker>D digest of a token; D>broker u8 enum dock_opened, span name of the key, span tenant, span note of its row: its scopes, JSON */
     M_BROKER_OPEN = 271, /* broker>D span tenant, fd: a stream of requests for a turn of it; answered with M_DOCK_OPEN */
+    M_BROKER_TALK = 450, /* D>broker that serves: span tenant, span who: the operator who is signed in at the desk, fd: a stream of requests of theirs; nothing answers, one that cannot be had is closed */
     M_BROKER_CA = 272,   /* P>broker id 0; the gateway's CA, PEM */
     M_BROKER_SEEN = 456, /* broker>D id 0; u8 enum broker_seen, span name of the model or tool, span what kind of error (empty: none), BROKER_SEEN_NUMBERS x u64: ms it took, ms until something came (0: nothing came), tokens in, tokens out, millionths it cost */
     M_BROKER_SPANS = 457, /* broker>D id 0; u64 spans that a collector took, u64 that are lost */

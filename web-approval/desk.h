@@ -20,9 +20,7 @@ struct chan;
 struct chore;
 struct client;
 struct frame;
-struct glances;
 struct loop;
-struct pictures;
 struct policy;
 struct server;
 
@@ -108,6 +106,7 @@ struct desk {
     struct chan *ledger, *parent, *warden, *keeper;
     struct dock_link *docks;    /* dock_peer.c */
     struct broker_tally *tally; /* broker/tally.h; NULL: the broker has said nothing yet */
+    struct talks *talks;        /* what is asked of the broker (talks/); NULL: there is none */
     struct dynbuf passkeys;     /* payload of the last M_PASSKEYS */
     struct ask asks[DESK_ASKS];
     uint64_t last_id;

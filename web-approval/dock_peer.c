@@ -12,6 +12,7 @@
 #include "web-approval/broker/tally.h"
 #include "web-approval/dock.h"
 #include "web-approval/server.h"
+#include "web-approval/talks/talks.h"
 
 /* One of them. */
 struct dock_link {
@@ -21,6 +22,12 @@ struct dock_link {
     uint64_t instance;
     struct dock_link *next;
 };
+
+/* Of the broker's processes the first one serves (broker/role/main.c). */
+static bool serves(const struct dock_link *l)
+{
+    return l->broker && l->instance == 0;
+}
 
 /* --- whose token -------------------------------------------------------------- */
 
@@ -161,6 +168,8 @@ static void dock_gone(void *arg, struct chan *c)
 {
     struct dock_link *l = arg;
 
+    if (serves(l))
+        talks_peer(l->desk, NULL);
     for (struct dock_link **at = &l->desk->docks; *at; at = &(*at)->next)
         if (*at == l) {
             *at = l->next;
@@ -189,5 +198,7 @@ void dock_peer(struct desk *d, bool broker, uint64_t instance, int fd)
     if (!l->chan) {
         d->docks = l->next;
         free(l);
+    } else if (serves(l)) {
+        talks_peer(d, l->chan);
     }
 }

@@ -14,6 +14,7 @@
 #include "web-approval/people/who.h"
 #include "web-approval/rooms/metrics.h"
 #include "web-approval/rooms/told.h"
+#include "web-approval/talks/talks.h"
 
 enum {
     BOTH = PLACE_PAGE | PLACE_CONTROL,
@@ -152,6 +153,13 @@ static const struct route {
     {"GET", "/freeze", PLACE_PAGE, page_freeze},
     {"POST", "/freeze", PLACE_PAGE, page_freeze_on},
     {"POST", "/thaw", PLACE_PAGE, page_freeze_off},
+    {"GET", "/conversations", PLACE_PAGE, page_talks},
+    {"POST", "/conversations", PLACE_PAGE, page_talk_say},
+    {"GET", "/conversations/*", PLACE_PAGE, page_talk},
+    {"POST", "/conversations/*/say", PLACE_PAGE, page_talk_say},
+    {"POST", "/conversations/*/cancel", PLACE_PAGE, page_talk_cancel},
+    {"GET", "/conversations/*/news", PLACE_PAGE, page_talk_news},
+    {"GET", "/conversations/*/file", PLACE_PAGE, page_talk_file},
     {"GET", "/sandboxes", PLACE_PAGE, page_sandboxes},
     {"GET", "/credentials", PLACE_PAGE, page_credentials},
     {"GET", "/policy", PLACE_PAGE, page_policy},

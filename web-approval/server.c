@@ -20,6 +20,7 @@
 #include "web-approval/streams/news.h"
 #include "web-approval/route.h"
 #include "web-approval/streams/transfer.h"
+#include "web-approval/talks/talks.h"
 #include "web-approval/tasks/chore.h"
 
 enum { PIECE = 64 * 1024, DOORS = 4, ACCEPTS = 16, TICK_MS = 1000 };
@@ -536,6 +537,7 @@ void server_due(struct server *s, uint64_t now)
     api_moment_due(s->desk, now);
     idle_due(s->desk, now);
     diffs_due(s->desk, now);
+    talks_due(s->desk, now);
     follows_end(s);
     still_end(s, now);
     if (now >= s->ping_at) {

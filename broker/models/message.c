@@ -175,7 +175,7 @@ static void put_block(struct jsonw *w, const struct block *b)
     jsonw_end_object(w);
 }
 
-void message_put_stopped(struct jsonw *w, const struct message *m, struct span stopped)
+static void put(struct jsonw *w, const struct message *m, const char *more, struct span value)
 {
     jsonw_object(w);
     jsonw_kv(w, "of", span_str(of_names[(unsigned)m->of < OFS ? m->of : MESSAGE_NOBODY]));
@@ -183,9 +183,24 @@ void message_put_stopped(struct jsonw *w, const struct message *m, struct span s
     for (size_t i = 0; i < m->n; i++)
         put_block(w, &m->block[i]);
     jsonw_end_array(w);
-    if (stopped.n > 0)
-        jsonw_kv(w, "stopped", stopped);
+    if (value.n > 0)
+        jsonw_kv(w, more, value);
     jsonw_end_object(w);
+}
+
+void message_put_stopped(struct jsonw *w, const struct message *m, struct span stopped)
+{
+    put(w, m, "stopped", stopped);
+}
+
+void message_put_said(struct jsonw *w, const struct message *m, struct span by)
+{
+    put(w, m, "by", by);
+}
+
+struct span message_by(const struct json *j)
+{
+    return json_text(j, SPAN("by"));
 }
 
 void message_put(struct jsonw *w, const struct message *m)

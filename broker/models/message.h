@@ -61,6 +61,9 @@ void message_put(struct jsonw *w, const struct message *m);
 /* The same of an answer that is not complete, with why; empty: it is. message_get takes no notice of it. */
 void message_put_stopped(struct jsonw *w, const struct message *m, struct span stopped);
 struct span message_stopped(const struct json *j);
+/* The same of a person's, with the operator who says it; empty: nobody knows. message_get takes no notice of it. */
+void message_put_said(struct jsonw *w, const struct message *m, struct span by);
+struct span message_by(const struct json *j);
 /* Of what message_put wrote; spans are borrowed from the tree, blocks are in the arena. Arguments and opaque blocks
  * are the same to the byte. 0; -1 and why: it is of another form, or past a bound. */
 int message_get(const struct json *j, struct arena *a, struct message *m, struct err *e) MUSTCHECK;

@@ -27,6 +27,11 @@ struct span call_tenant(const struct call *x)
     return span_str(x->client->tenant);
 }
 
+struct span call_who(const struct call *x)
+{
+    return span_str(x->client->who);
+}
+
 /* --- one goes ------------------------------------------------------------------------------- */
 
 static void call_free(struct call *x)
@@ -249,7 +254,7 @@ static size_t held(const struct serve *s, const char *tenant)
 {
     size_t n = 0;
     for (const struct caller *c = s->callers; c != NULL; c = c->next)
-        n += !c->own && strcmp(c->tenant, tenant) == 0;
+        n += !caller_is_known(c) && strcmp(c->tenant, tenant) == 0;
     return n;
 }
 
@@ -265,7 +270,7 @@ static void let_in(struct caller *c, unsigned may)
     struct call *x = c->x;
     if ((may & x->needs) != x->needs)
         turn_away(c, 403, "this key is not for that (see `countersign key list`)");
-    else if (held(c->serve, c->tenant) > SERVE_TENANT_CLIENTS)
+    else if (!caller_is_known(c) && held(c->serve, c->tenant) > SERVE_TENANT_CLIENTS)
         turn_away(c, 429, "as many connections of this tenant are open as may be");
     else if (!c->reading)
         lanes_run(x, x->fn);
@@ -292,6 +297,10 @@ static void still(struct caller *c, unsigned is, struct span tenant)
 
 void serve_frame(struct serve *s, struct frame *f)
 {
+    if (f->type == M_BROKER_TALK) {
+        known_from_desk(s, f);
+        return;
+    }
     struct msg_in m = msg_in(f->payload);
     struct caller *c = s->callers;
     unsigned is = msg_get_u8(&m);
@@ -338,8 +347,7 @@ static void admit(struct caller *c)
 {
     struct call *x = c->x;
     const struct http_field *f = http_find(&x->head, SPAN("Authorization"));
-    if (c->own) {
-        (void)snprintf(c->tenant, sizeof(c->tenant), "default");
+    if (caller_is_known(c)) { /* of whose tenant it is, was said when it came */
         let_in(c, MAY_CHAT | MAY_READ);
         return;
     }
@@ -487,7 +495,7 @@ static void make_room(struct serve *s)
     for (struct caller *c = s->callers; c != NULL; c = c->next) {
         size_t i = 0;
         c->held = 0;
-        if (c->own)
+        if (caller_is_known(c))
             continue;
         while (i < n && strcmp(of[i]->tenant, c->tenant) != 0)
             i++;
@@ -498,10 +506,30 @@ static void make_room(struct serve *s)
             most = of[i];
     }
     for (struct caller *c = s->callers; c != NULL; c = c->next)
-        if (!c->own && strcmp(c->tenant, most->tenant) == 0 && (victim == NULL || c->x == NULL || victim->x != NULL))
+        if (!caller_is_known(c) && most != NULL && strcmp(c->tenant, most->tenant) == 0 &&
+            (victim == NULL || c->x == NULL || victim->x != NULL))
             victim = c;
     if (victim != NULL)
         caller_drop(victim, false);
+}
+
+struct caller *caller_add(struct serve *s, size_t most, int fd)
+{
+    struct caller *c = s->ncallers < most ? calloc(1, sizeof(*c)) : NULL;
+    if (c == NULL) {
+        close(fd);
+        return NULL;
+    }
+    *c = (struct caller){.serve = s};
+    if ((c->conn = conn_new(s->loop, fd, IN_MAX, event, c)) == NULL) {
+        free(c);
+        return NULL;
+    }
+    c->next = s->callers;
+    s->callers = c;
+    s->ncallers++;
+    conn_deadline(c->conn, SERVE_REQUEST_MS);
+    return c;
 }
 
 static void caller_new(struct door *door, int fd)
@@ -510,26 +538,9 @@ static void caller_new(struct door *door, int fd)
     size_t most = door->own ? SERVE_CLIENTS + SERVE_OWN_CLIENTS : SERVE_CLIENTS;
     if (!door->own && s->ncallers >= most)
         make_room(s);
-    struct caller *c = s->ncallers < most ? calloc(1, sizeof(*c)) : NULL;
-    unsigned uid = 0;
-    if (c == NULL) {
-        close(fd);
-        return;
-    }
-    *c = (struct caller){.serve = s, .own = door->own};
-    if ((c->conn = conn_new(s->loop, fd, IN_MAX, event, c)) == NULL) {
-        free(c);
-        return;
-    }
-    if (door->own && (conn_peer_pid(c->conn, &uid) < 0 || (uid != 0 && uid != s->owner))) {
-        conn_free(&c->conn);
-        free(c);
-        return;
-    }
-    c->next = s->callers;
-    s->callers = c;
-    s->ncallers++;
-    conn_deadline(c->conn, SERVE_REQUEST_MS);
+    struct caller *c = caller_add(s, most, fd);
+    if (c != NULL && door->own)
+        known_own(c);
 }
 
 static void knock(void *arg, unsigned ready)

@@ -10,6 +10,8 @@ static const struct route {
     {"GET", "/turns/*", MAY_READ, talk_turn},
     {"POST", "/turns/*/cancel", MAY_CHAT, talk_cancel},
     {"GET", "/conversations", MAY_READ, talk_list},
+    {"GET", "/conversations/lately", MAY_READ, view_lately},
+    {"GET", "/conversations/*", MAY_READ, view_one},
     {"GET", "/conversations/*/history", MAY_READ, talk_history},
     {"POST", "/conversations/*/fork", MAY_CHAT, talk_fork},
     {"GET", "/turns/*/recording", MAY_READ, recorded_turn},

@@ -3,8 +3,8 @@
  *
  *   door.c    bytes of a caller <-> one struct call at a time; whose key that is, the desk knows
  *   routes.c  which handler · talk.c chat, cancel, history, fork · stream.c what happens, as it happens
- *   recorded.c what a turn heard and did, for a replay, and turns that are one · watch.c readers are told · lanes.c
- * handlers that wait */
+ *   known.c callers without a key · view.c what a page shows of it, at once · recorded.c what a turn heard and did,
+ * for a replay, and turns that are one · watch.c readers are told · lanes.c handlers that wait */
 #ifndef BROKER_SERVE_SERVE_H
 #define BROKER_SERVE_SERVE_H
 
@@ -23,6 +23,7 @@ struct door;
 enum {
     SERVE_CLIENTS = 2048,
     SERVE_OWN_CLIENTS = 32,      /* more for the operator, whoever else is there */
+    SERVE_DESK_CLIENTS = 64,     /* more than both for those whom the desk brings */
     SERVE_TENANT_CLIENTS = 1536, /* of one tenant: some are left to the others */
     SERVE_BODY_MAX = 1024 * 1024 + 64 * 1024,
     SERVE_ARENA_MAX = 48 * 1024 * 1024,
@@ -92,10 +93,14 @@ int serve_begin(struct serve *s) MUSTCHECK;
 int serve_listen(struct serve *s, int fd, bool own) MUSTCHECK;
 /* The channel to the desk, or NULL. */
 void serve_desk(struct serve *s, struct chan *desk);
+/* What it says: whose a key is, or that somebody who is signed in there has something to ask. Only from that
+ * channel. */
 void serve_frame(struct serve *s, struct frame *f);
 
 /* --- door.c --- */
 struct span call_tenant(const struct call *x);
+/* The operator who asks; empty: a key does. */
+struct span call_who(const struct call *x);
 /* The answer: x->status, type, out. x is gone after it. */
 void call_answer(struct call *x);
 /* The head of a stream of events; -1: the caller has gone, and x with it. */
@@ -151,6 +156,8 @@ bool talk_known(struct call *x, const struct json *j, const char *of, const char
 
 call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, stream_open;
 call_fn recorded_turn, recorded_turns, talk_replay, live_turn;
+/* --- view.c --- what a page shows: one conversation; those of which something happened last */
+call_fn view_one, view_lately;
 
 /* --- recorded.c --- whose it is: a key sees its own tenant; the operator of this machine says which. */
 struct span call_whose(const struct call *x);

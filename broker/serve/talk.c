@@ -75,7 +75,7 @@ static struct span said(struct call *x, struct span text)
     struct jsonw w;
     dynbuf_init(&b, BSTORE_BODY_MAX);
     jsonw_begin(&w, &b);
-    message_put(&w, &m);
+    message_put_said(&w, &m, call_who(x));
     return arena_keep(&x->arena, &b);
 }
 

@@ -31,11 +31,11 @@ static void heart(void *arg)
         next = c->next;
         if (c->x == NULL || !c->x->streams)
             continue;
-        if (!c->own && now - c->known_ms >= SERVE_UNSURE_MS) { /* it may have been taken back since */
+        if (!caller_is_known(c) && now - c->known_ms >= SERVE_UNSURE_MS) { /* it may have been taken back since */
             caller_drop(c, false);
             continue;
         }
-        if (!c->own && c->asks == 0 && now - c->asked_ms >= SERVE_WHO_MS)
+        if (!caller_is_known(c) && c->asks == 0 && now - c->asked_ms >= SERVE_WHO_MS)
             c->again = caller_ask(c);
         stream_heart(c->x);
     }

@@ -41,6 +41,8 @@ struct bstore_ops {
                                  struct bstore_messages *out);
     enum bstore_result (*conversations)(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                         struct bstore_conversations *out);
+    enum bstore_result (*lately)(struct bstore *s, struct span tenant, const struct id *only, struct arena *a,
+                                 struct bstore_conversations *out);
     enum bstore_result (*fork)(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
                                struct id *out);
     enum bstore_result (*record)(struct bstore *s, const struct claim *c, struct span lines);

@@ -120,6 +120,7 @@ struct bstore_conversation {
     uint64_t created_ms, changed_ms, turns, messages;
     struct span phase;
     bool busy, replay; /* replay: it was begun for one */
+    struct span first; /* of bstore_lately: the body of its first message; or empty */
 };
 struct bstore_conversations {
     struct bstore_conversation *row;

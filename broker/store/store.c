@@ -269,6 +269,13 @@ enum bstore_result bstore_conversations(struct bstore *s, struct span tenant, co
     return named(tenant) ? s->ops->conversations(s, tenant, after, a, out) : BS_NONE;
 }
 
+enum bstore_result bstore_lately(struct bstore *s, struct span tenant, const struct id *only, struct arena *a,
+                                 struct bstore_conversations *out)
+{
+    *out = (struct bstore_conversations){.n = 0};
+    return named(tenant) ? s->ops->lately(s, tenant, only, a, out) : BS_NONE;
+}
+
 enum bstore_result bstore_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
                                struct id *out)
 {

@@ -24,6 +24,7 @@ enum {
     BSTORE_FORK_MAX = 4096,             /* messages that a fork begins with */
     BSTORE_FORK_BYTES_MAX = 32 << 20,   /* and their bytes */
     BSTORE_READ_MAX = 256,              /* rows of one answer */
+    BSTORE_LATELY_MAX = 100,            /* conversations of bstore_lately */
     BSTORE_READ_BYTES_MAX = 4 << 20,    /* after the row that reaches it, no more */
     BSTORE_LOST_MAX = 2,                /* workers that end at one step, and the turn is set aside */
     BSTORE_PART_MAX = 64 * 1024,        /* of a recording, written at once */
@@ -115,6 +116,10 @@ BSTORE_CALL bstore_queued(struct bstore *s, struct span tenant, const struct id 
 /* Those of a tenant, by their ids, from the one after `after` (none: from the first). */
 BSTORE_CALL bstore_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                  struct bstore_conversations *out);
+/* Those in which something was asked or ended last, the newest first, at most BSTORE_LATELY_MAX, with the message
+ * that each began with, as far as BSTORE_READ_BYTES_MAX of these go; or this one alone (BS_NONE: there is none). */
+BSTORE_CALL bstore_lately(struct bstore *s, struct span tenant, const struct id *only, struct arena *a,
+                          struct bstore_conversations *out);
 /* A new conversation that begins with the first so many messages of this one. BS_CONFLICT: calls would be cut from
  * their results there, or it has not so many. BS_FULL: it may not copy so many. */
 BSTORE_CALL bstore_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,

@@ -2,6 +2,7 @@
  * and a sandbox for its tools. */
 #include <stdio.h>
 
+#include "broker/models/message.h"
 #include "broker/work/work.h"
 #include "common/json/json.h"
 #include "common/log.h"
@@ -23,10 +24,63 @@ static void taken(struct task *t, uint64_t arg, unsigned status, struct span bod
     task_ready(t, ok ? 201 : status == 201 ? 503 : status);
 }
 
+/* Who asked for the turn, where that is known: among these messages, or *found stays as it is. */
+static enum bstore_result find_asker(struct task *t, uint64_t after, struct span *by, bool *found)
+{
+    const struct span tenant = span_of(t->claim.tenant, t->claim.tenant_n);
+    struct bstore_messages page;
+    enum bstore_result r = BS_OK;
+    do {
+        struct arena a;
+        arena_init(&a, WORK_STEP_BYTES);
+        r = bstore_messages(t->w->store, tenant, &t->claim.conversation, after, &a, &page);
+        for (size_t i = 0; r == BS_OK && i < page.n && !*found; i++)
+            if (span_eq(page.message[i].role, SPAN("user")) && id_eq(&page.message[i].turn, &t->claim.turn)) {
+                *by = arena_copy(&t->step_arena, message_by(json_parse(page.message[i].body, &a)));
+                *found = true;
+            }
+        after = r == BS_OK && page.n > 0 ? page.message[page.n - 1].seq : after;
+        bool more = r == BS_OK && page.n > 0 && !*found;
+        arena_free(&a);
+        if (!more)
+            break;
+    } while (true);
+    return r;
+}
+
+/* What it was asked stands at the end of what was said, or, of a turn that is taken over, so many messages before. */
+static enum bstore_result asker(struct task *t, struct span *by)
+{
+    static const uint64_t back[] = {8, 2 * TURN_STEPS_MAX + 8};
+    const struct span tenant = span_of(t->claim.tenant, t->claim.tenant_n);
+    struct bstore_conversations one;
+    bool found = false;
+    *by = SPAN_NONE;
+    enum bstore_result r = bstore_lately(t->w->store, tenant, &t->claim.conversation, &t->step_arena, &one);
+    for (size_t i = 0; r == BS_OK && i < sizeof(back) / sizeof(back[0]) && !found; i++)
+        r = find_asker(t, one.row[0].messages > back[i] ? one.row[0].messages - back[i] : 0, by, &found);
+    return r;
+}
+
 void lane_take(struct task *t)
 {
+    struct span by;
+    struct dynbuf b;
+    struct jsonw j;
+    if (asker(t, &by) != BS_OK) { /* nobody knows whose it is: no worker begins with it */
+        task_why(t, SPAN("the store cannot be read"));
+        task_ready(t, 503);
+        return;
+    }
+    dynbuf_init(&b, JSON_MAX);
+    jsonw_begin(&j, &b);
+    jsonw_object(&j);
+    if (by.n > 0)
+        jsonw_kv(&j, "owner", by);
+    jsonw_end_object(&j);
+    struct span json = arena_keep(&t->step_arena, &b);
     desk_ask(t, "POST", arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity", t->conversation),
-             SPAN("{}"), taken, 0);
+             json.p != NULL ? json : SPAN("{}"), taken, 0);
 }
 
 /* How long its sandbox may be there. That of a live replay ends with its turn; this is for one whose end nobody could

@@ -136,6 +136,7 @@ static int write_request(struct errand *e, const struct errand_ask *ask)
     bool bad = http_write_request_line(&b, span_str(ask->method), ask->target) != 0 ||
                http_write_field(&b, SPAN("Host"), SPAN("desk")) != 0 ||
                (body && http_write_field(&b, SPAN("Content-Type"), SPAN("application/json")) != 0) ||
+               (ask->once.n && http_write_field(&b, SPAN("Idempotency-Key"), ask->once) != 0) ||
                (ask->lane.n && http_write_field(&b, SPAN("Countersign-Lane"), ask->lane) != 0) ||
                http_write_end(&b,
                               ask->upload ? HTTP_CHUNKED
@@ -150,14 +151,16 @@ static int write_request(struct errand *e, const struct errand_ask *ask)
 /* The desk's end leaves with the question whose token this is. */
 static int open_stream(struct errand *e, const struct errand_ask *ask, int fd)
 {
-    bool token = ask->token != NULL;
-    struct dynbuf *b = chan_begin(e->of->desk, token ? M_DOCK_OPEN : M_BROKER_OPEN, e->id);
+    bool token = ask->token != NULL, may = ask->who.n > 0;
+    struct dynbuf *b = chan_begin(e->of->desk, token ? M_DOCK_OPEN : may ? M_BROKER_TALK : M_BROKER_OPEN, e->id);
 
     if (!b)
         return -1;
     if (token)
         msg_put_digest(b, ask->token);
     msg_put_span(b, token ? ask->box : ask->tenant);
+    if (may)
+        msg_put_span(b, ask->who);
     return chan_commit_fd(e->of->desk, fd);
 }
 
@@ -176,6 +179,7 @@ struct errand *errand_new(struct errands *d, const struct errand_ask *ask, erran
     dynbuf_init(&e->got, ERRAND_ANSWER_MAX);
     d->list = e;
     d->n++;
+    e->opened = ask->who.n > 0; /* nothing is said of it */
     e->conn = conn_new(d->loop, fd[0], IN_MAX, event, e);
     if (!e->conn || write_request(e, ask) != 0 || open_stream(e, ask, fd[1]) != 0)
         errand_free(&e);

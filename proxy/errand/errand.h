@@ -1,5 +1,6 @@
 /* One request to the desk, on a stream of its own: of the dock, opened with its caller's token; of the broker, for a
- * tenant (web-approval/broker/broker.h). */
+ * tenant (web-approval/broker/broker.h). Or one of the desk's to the broker, for an operator who is signed in there
+ * (web-approval/talks/talks.h). */
 #ifndef PROXY_ERRAND_ERRAND_H
 #define PROXY_ERRAND_ERRAND_H
 
@@ -54,6 +55,8 @@ struct errand {
 struct errand_ask {
     const struct digest *token; /* NULL: it is asked for a tenant */
     struct span tenant, lane;   /* of the broker; lane: empty, none */
+    struct span who;            /* of the desk, asking the broker: the operator who asks, for `tenant`; or empty */
+    struct span once;           /* sent as Idempotency-Key; or empty */
     struct span box;            /* the token opens it alone; empty: it is a key */
     const char *method;
     struct span target;

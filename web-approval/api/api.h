@@ -72,6 +72,20 @@ struct started {
     struct span not_idle;                          /* why it could not be put aside; empty: that was not tried */
 };
 void api_started_get(struct msg_in *m, struct started *s);
+/* An entry of a folder in a sandbox; kind: f, d, l or another letter. */
+struct api_entry {
+    unsigned kind, mode;
+    uint64_t size;
+    int64_t mtime;
+    struct span name, target;
+};
+/* All of it but its kind, which is read before it. */
+void api_entry_get(struct msg_in *m, struct api_entry *e);
+/* For a page: list the folder of this path in that sandbox, or read the file, at most so many entries or bytes, as
+ * `of` is: its `done` gets them. x->transfer is set, or x is answered. */
+struct transfer_of;
+void api_files_page(struct exchange *x, struct span box, bool list, struct span path, uint64_t most,
+                    const struct transfer_of *of);
 /* What it is made of, in its row of the ledger. */
 struct wire_sandbox;
 void api_started_label(struct wire_sandbox *s, const struct wire_box *b);

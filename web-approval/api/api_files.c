@@ -16,7 +16,7 @@
 #include "web-approval/route.h"
 #include "web-approval/streams/transfer.h"
 
-enum { TIMEOUT_S = 3600, SHORT_S = 60, TIMEOUT_MAX_S = 86400, ENTRY_NAME_MAX = 255, NUMBER_MAX = 32 };
+enum { TIMEOUT_S = 3600, SHORT_S = 60, PAGE_S = 5, TIMEOUT_MAX_S = 86400, ENTRY_NAME_MAX = 255, NUMBER_MAX = 32 };
 enum { NOTE_MAX = 64 * 1024 }; /* two paths of TALK_PATH_MAX, each byte escaped, and both in base64 */
 #define MOST     (UINT64_C(1) << 30)
 #define MOST_MAX (UINT64_C(1) << 50)
@@ -92,14 +92,7 @@ static void done_nothing(struct exchange *x, const struct transfer_end *e)
 
 /* --- entries ---------------------------------------------------------------------- */
 
-struct entry {
-    unsigned kind, mode;
-    uint64_t size;
-    int64_t mtime;
-    struct span name, target;
-};
-
-static void get_entry(struct msg_in *m, struct entry *e)
+void api_entry_get(struct msg_in *m, struct api_entry *e)
 {
     e->mode = msg_get_u16(m);
     e->size = msg_get_u64(m);
@@ -118,7 +111,7 @@ static void put_bytes(struct jsonw *w, const char *key, const char *raw, struct 
         jsonw_kv(w, raw, span_of(text, base64_encode(s, text)));
 }
 
-static void put_entry(struct jsonw *w, const struct entry *e, bool named)
+static void put_entry(struct jsonw *w, const struct api_entry *e, bool named)
 {
     char mode[NUMBER_MAX], mtime[NUMBER_MAX];
 
@@ -148,13 +141,13 @@ static void not_understood(struct exchange *x)
 static void done_stat(struct exchange *x, const struct transfer_end *t)
 {
     struct msg_in m = msg_in(t->said);
-    struct entry e;
+    struct api_entry e;
     struct jsonw w;
 
     if (!went_well(x, t))
         return;
     e.kind = msg_get_u8(&m);
-    get_entry(&m, &e);
+    api_entry_get(&m, &e);
     reply_json(x, 200, &w);
     put_entry(&w, &e, false);
     if (msg_end(&m) != 0)
@@ -164,7 +157,7 @@ static void done_stat(struct exchange *x, const struct transfer_end *t)
 static void done_list(struct exchange *x, const struct transfer_end *t)
 {
     struct msg_in m = msg_in(t->said);
-    struct entry e;
+    struct api_entry e;
     struct jsonw w;
     unsigned n = 0;
 
@@ -174,7 +167,7 @@ static void done_list(struct exchange *x, const struct transfer_end *t)
     jsonw_object(&w);
     jsonw_kv_array(&w, "entries");
     while ((e.kind = msg_get_u8(&m)) != 0 && !m.bad && n++ < TALK_LIST_MAX) {
-        get_entry(&m, &e);
+        api_entry_get(&m, &e);
         put_entry(&w, &e, true);
     }
     bool more = msg_get_bool(&m);
@@ -250,6 +243,7 @@ struct asked {
     bool whole;
     uint64_t from, most;
     struct span path, other;
+    bool page; /* the page asks: it waits for no long, and what its address says of that is not looked at */
 };
 
 /* What reads or changes content is an operator's act: which, to the byte. */
@@ -278,9 +272,9 @@ static void note(struct exchange *x, const char *what, const struct asked *a)
 static void ask(struct exchange *x, const struct transfer_of *of, const char *what, const struct asked *a)
 {
     struct desk *d = x->desk;
-    uint64_t timeout_s = of->share == SHARE_SHORT ? SHORT_S : TIMEOUT_S;
+    uint64_t timeout_s = a->page ? PAGE_S : of->share == SHARE_SHORT ? SHORT_S : TIMEOUT_S;
 
-    if (number(x, "timeout", &timeout_s, 1, TIMEOUT_MAX_S) != 0 || !share_is_free(x, of->share))
+    if ((!a->page && number(x, "timeout", &timeout_s, 1, TIMEOUT_MAX_S) != 0) || !share_is_free(x, of->share))
         return;
     struct dynbuf *b = d->warden && box_name_ok(x->arg) ? chan_begin(d->warden, M_SB_FILES, ++d->last_id) : NULL;
     if (!b) {
@@ -405,4 +399,17 @@ void api_files_watch(struct exchange *x)
 
     if (path(x, "path", &a.path) == 0 && truth(x, "recursive", &a.whole) == 0)
         ask(x, &of, "watch", &a);
+}
+
+void api_files_page(struct exchange *x, struct span box, bool list, struct span path, uint64_t most,
+                    const struct transfer_of *of)
+{
+    const struct asked a = {.what = list ? TALK_FILE_LIST : TALK_FILE_READ,
+                            .mode = TALK_MODE_NONE,
+                            .most = most,
+                            .path = path,
+                            .page = true};
+
+    x->arg = box;
+    ask(x, of, "read", &a);
 }

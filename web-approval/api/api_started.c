@@ -244,7 +244,7 @@ static void none_runs(struct exchange *x, struct frame *f)
     struct wire_sandbox put = {.name = s->box.name,
                                .session = s->session,
                                .kind = SPAN("started"),
-                               .owner = s->wakes ? s->owner : span_str(x->operator),
+                               .owner = s->owner.n ? s->owner : span_str(x->operator),
                                .tenant = s->tenant,
                                .egress = {s->box.egress_requests, s->box.egress_bytes},
                                .reach = s->reach,

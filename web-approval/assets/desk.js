@@ -226,7 +226,44 @@ function onGroup(subject) {
   tell(`${moved.size} of these changed`, location.pathname, "Load them again");
 }
 
+// --- a conversation ------------------------------------------------------------------
+
+// What changes is shown anew: what was said, what waits, its state. What is being written stays, and so does what was opened.
+async function talkAnew(files) {
+  const here = document.getElementById("talk");
+  const next = await load(`${location.pathname}${files ? "" : "?part=1"}`), now = next?.getElementById("talk");
+  if (!now) return false;
+  const atEnd = scrollY > 0 && innerHeight + scrollY >= document.body.scrollHeight - 80;
+  for (const el of here.querySelectorAll("details[open]")) now.querySelector(`#${CSS.escape(el.id)}`)?.setAttribute("open", "");
+  if (here.contains(document.activeElement) || here.matches(":hover") && here.querySelector("form:hover, .card:hover")) return true;
+  here.replaceWith(document.importNode(now, true));
+  if (files) document.getElementById("files").replaceWith(document.importNode(next.getElementById("files"), true));
+  countdown();
+  local(document);
+  if (atEnd) scrollTo({ top: document.body.scrollHeight });
+  return true;
+}
+
+const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+async function talkOn() {
+  for (let gone = false, was = ""; !gone;) {
+    const { talk, after, busy } = document.getElementById("talk").dataset;
+    if (busy === "0" || document.hidden) {
+      await pause(document.hidden ? 2000 : 5000);
+      if (document.hidden) continue;
+    } else {
+      const answer = await fetch(`/conversations/${talk}/news?after=${after}`).catch(() => null);
+      if (!answer || answer.status === 403) gone = true;
+      await pause(answer?.ok ? 400 : 5000);
+    }
+    await talkAnew(was === "1" && busy === "0");
+    was = busy;
+  }
+}
+
 function came(subject) {
+  if (page === "talk") talkAnew(false);
   if (page === "ticket") onTicket(subject);
   if (page === "group") onGroup(subject);
   changed.add(subject);
@@ -313,6 +350,7 @@ if (mine) {
   document.addEventListener("keydown", onKey);
   countdown();
   local(document);
+  if (page === "talk") talkOn();
   setInterval(countdown, 1000);
   listen();
 }

@@ -73,7 +73,7 @@ static int token_make(struct making *k)
 }
 
 /* With its names in it; what an earlier one of this name was given ends with it. */
-static void make(struct exchange *x, struct making *k, struct span label, struct span value)
+static void make(struct exchange *x, struct making *k, struct span owner, struct span label, struct span value)
 {
     struct dynbuf *b;
 
@@ -87,7 +87,7 @@ static void make(struct exchange *x, struct making *k, struct span label, struct
     k->sandbox.name = span_str(k->name);
     k->sandbox.session = span_str(k->session);
     k->sandbox.kind = SPAN("token");
-    k->sandbox.owner = span_str(x->operator);
+    k->sandbox.owner = owner; /* whose yes is one to their own */
     k->sandbox.tenant = span_str(x->caller.tenant);
     k->sandbox.label[0].key = label;
     k->sandbox.label[0].value = value;
@@ -111,13 +111,18 @@ static struct making *making_new(struct exchange *x)
 /* Anew each time: what an earlier worker was given, its token and the leases of that generation, ends with it. */
 void api_broker_identity(struct exchange *x)
 {
+    struct member m[] = {{"owner", JSON_STRING, false, NULL}};
     struct making *k = making_new(x);
 
-    if (!k || broker_conversation(x) != 0)
+    if (!k || broker_conversation(x) != 0 || body_members(x, m, 1) != 0)
         return;
+    if (m[0].value && (m[0].value->text.n == 0 || m[0].value->text.n >= GUARD_OPERATOR)) {
+        reply_problem(x, 400, "Bad request", "`owner` is the name of the operator who asked for the turn");
+        return;
+    }
     name_of(x, 'm', k->name);
     name_of(x, 'c', k->session);
-    make(x, k, SPAN("conversation"), x->arg);
+    make(x, k, m[0].value ? m[0].value->text : span_str(x->operator), SPAN("conversation"), x->arg);
 }
 
 /* Of no conversation, and of no tenant but the operator's: spans of all tenants go to the operator's collector. A
@@ -136,7 +141,7 @@ void api_broker_telemetry(struct exchange *x)
     }
     (void)snprintf(k->name, sizeof(k->name), "otlp-%llu", (unsigned long long)worker);
     (void)snprintf(k->session, sizeof(k->session), "otlp");
-    make(x, k, SPAN("telemetry"), SPAN("spans"));
+    make(x, k, span_str(x->operator), SPAN("telemetry"), SPAN("spans"));
 }
 
 static void removed(struct exchange *x, struct frame *f)

@@ -122,6 +122,9 @@ bool broker_lane(struct exchange *x, struct span sandbox)
 
 int broker_take(struct exchange *x, const struct json *name, struct starting *s)
 {
+    struct sandbox_row row;
+    struct err e;
+
     if (!name) {
         reply_problem(x, 400, "Bad request",
                       "the broker says the `name` of the sandbox, and besides `timeout` and `from` at most");
@@ -129,6 +132,12 @@ int broker_take(struct exchange *x, const struct json *name, struct starting *s)
     }
     if (!broker_lane(x, name->text))
         return -1;
+    if (desk_store_sandbox(x->desk->store, arena_printf(&x->arena, "m-%.*s", SPAN_FMT(span_from(name->text, 2))),
+                           &x->arena, &row, &e) != 1) {
+        reply_problem(x, 503, "Not possible now", "whose turn this is cannot be looked up; try again");
+        return -1;
+    }
+    s->owner = row.owner;
     (void)snprintf(s->image, sizeof(s->image), "%s", x->desk->broker_image);
     (void)snprintf(s->lane, sizeof(s->lane), "%.*s", SPAN_FMT(dock_lane(x->desk, &x->caller)));
     s->box.lane = span_str(s->lane);

@@ -7,6 +7,7 @@
 static const struct room {
     const char *kind, *path, *name;
 } rooms[] = {{"list", "/", "Waiting"},
+             {"talks", "/conversations", "Conversations"},
              {"history", "/history", "History"},
              {"habits", "/decisions", "Decisions"},
              {"grants", "/grants", "Grants"},
@@ -35,7 +36,8 @@ static void nav(struct exchange *x, const char *kind)
     PUT(x, "<button class=\"menu\" type=\"button\" popovertarget=\"rooms\">Menu</button>\n"
            "<div class=\"rooms\" id=\"rooms\" popover>\n<nav aria-label=\"Rooms\">\n");
     for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++)
-        room_link(x, &rooms[i], kind);
+        if (x->desk->talks || strcmp(rooms[i].kind, "talks") != 0) /* where there is a broker */
+            room_link(x, &rooms[i], kind);
     (void)dynbuf_addf(&x->out, "</nav>\n<div class=\"me\">\n<a href=\"/freeze\"%s>Freeze writes</a>\n",
                       strcmp(kind, "freeze") == 0 ? " aria-current=\"page\"" : "");
     PUT(x,

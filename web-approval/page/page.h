@@ -61,6 +61,9 @@ void page_expires(struct exchange *x, const struct ticket *t, const char *attrib
 /* <dt>label</dt><dd> ... </dd> */
 void page_row(struct exchange *x, const char *label, struct span value);
 
+/* page_list.c: a row of what waits. */
+void page_card(struct exchange *x, const struct ticket *t);
+
 /* page_asker.c: whether a client waits for its decision, and so what a yes does. Nothing of what cannot leave any
  * more. */
 void page_asker(struct exchange *x, const struct ticket *t);

@@ -92,7 +92,7 @@ static void card_look(struct exchange *x, const struct ticket *t, const struct g
             (void)dynbuf_addf(&x->out, ", and %zu more", g->flags - 1);
         PUT(x, "</p>\n");
     }
-    if (!g || !g->read) {
+    if (g ? !g->read : t->body_size > 0) {
         PUT(x, "<p class=\"look\">Its body, ");
         show_size(&x->out, t->body_size);
         PUT(x, ", is read when you open it</p>\n");
@@ -125,7 +125,7 @@ static void card_when(struct exchange *x, const struct ticket *t)
     PUT(x, "</p>\n");
 }
 
-static void card(struct exchange *x, const struct ticket *t)
+void page_card(struct exchange *x, const struct ticket *t)
 {
     const struct glance *g = glance_of(x->desk, t);
     struct dynbuf *out = &x->out;
@@ -211,7 +211,7 @@ static void one_or_group(struct exchange *x, struct waiting *all, size_t i)
         if (!all->row[j].told && group_alike(&all->row[i].t, &all->row[j].t))
             at[n++] = j;
     if (n < GROUP_LEAST) {
-        card(x, &all->row[i].t);
+        page_card(x, &all->row[i].t);
         return;
     }
     for (size_t j = 0; j < n; j++)

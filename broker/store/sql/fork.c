@@ -20,6 +20,52 @@ static enum bstore_result rows(struct sq *l, struct sq_stmt *q, struct arena *a,
     return l->doomed ? BS_FAIL : BS_OK;
 }
 
+/* The same with the message that each began with, as far as there is room for them. */
+static enum bstore_result rows_first(struct sq *l, struct sq_stmt *q, size_t most, struct arena *a,
+                                     struct bstore_conversations *out)
+{
+    enum sq_result got = SQ_FAIL;
+    size_t bytes = 0;
+    out->row = arena_alloc(a, most * sizeof(*out->row));
+    while (out->row != NULL && (got = sq_step(q)) == SQ_ROW && out->n < most) {
+        struct span first = sq_col(q, 7);
+        struct bstore_conversation *c = &out->row[out->n++];
+        *c = (struct bstore_conversation){.id = sq_col_id(l, q, 0),
+                                          .created_ms = sq_col_int(q, 1),
+                                          .changed_ms = sq_col_int(q, 2),
+                                          .turns = sq_col_int(q, 3),
+                                          .messages = sq_col_int(q, 4),
+                                          .phase = arena_copy(a, sq_col(q, 5)),
+                                          .busy = sq_col_int(q, 6) != 0};
+        bytes += first.n;
+        if (first.n > 0 && bytes <= BSTORE_READ_BYTES_MAX)
+            c->first = arena_copy(a, first);
+    }
+    sq_reset(q);
+    if (got == SQ_FAIL && !l->doomed)
+        sq_doom(l, "what was read is more than may be read at once");
+    return l->doomed ? BS_FAIL : BS_OK;
+}
+
+enum bstore_result sq_lately(struct bstore *s, struct span tenant, const struct id *only, struct arena *a,
+                             struct bstore_conversations *out)
+{
+    struct sq *l = sq_of(s);
+    struct sq_id id = sq_id(only);
+    bool one = !id_is_none(only);
+    enum bstore_result r;
+    do {
+        *out = (struct bstore_conversations){.n = 0};
+        struct sq_stmt *q = NULL;
+        if (sq_begin_read(l) == 0)
+            q = one ? sq_stmt(l, SQL_CONVERSATION_ONE, tenant, &id) : sq_stmt(l, SQL_LATELY, tenant, NULL);
+        if (q != NULL && !one)
+            sq_int(q, 2, BSTORE_LATELY_MAX);
+        r = sq_end(l, q != NULL ? rows_first(l, q, one ? 1 : BSTORE_LATELY_MAX, a, out) : BS_FAIL);
+    } while (sq_again(l));
+    return r == BS_OK && one && out->n == 0 ? BS_NONE : r;
+}
+
 enum bstore_result sq_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                     struct bstore_conversations *out)
 {

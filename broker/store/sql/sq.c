@@ -42,6 +42,7 @@ static const struct bstore_ops ops = {
     .queued = sq_queued,
     .ended = sq_ended,
     .conversations = sq_conversations,
+    .lately = sq_lately,
     .fork = sq_fork,
     .record = sq_record,
     .recorded = sq_recorded,

@@ -167,6 +167,8 @@ enum bstore_result sq_messages(struct bstore *s, struct span tenant, const struc
                                struct arena *a, struct bstore_messages *out);
 enum bstore_result sq_queued(struct bstore *s, struct span tenant, const struct id *conversation, struct arena *a,
                              struct bstore_messages *out);
+enum bstore_result sq_lately(struct bstore *s, struct span tenant, const struct id *only, struct arena *a,
+                             struct bstore_conversations *out);
 enum bstore_result sq_conversations(struct bstore *s, struct span tenant, const struct id *after, struct arena *a,
                                     struct bstore_conversations *out);
 enum bstore_result sq_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,

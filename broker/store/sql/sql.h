@@ -8,6 +8,9 @@
 
 /* clang-format off */
 #define SQL_OPEN "('queued','running')"
+/* Of a conversation c: does a turn of it go on; the message that it began with. */
+#define SQL_BUSY "EXISTS (SELECT 1 FROM turn t WHERE t.tenant=c.tenant AND t.conversation=c.id AND t.state IN " SQL_OPEN ")"
+#define SQL_FIRST "coalesce((SELECT m.body FROM message m WHERE m.tenant=c.tenant AND m.conversation=c.id AND m.seq=1),'')"
 #define SQL_STATEMENTS(X) \
     X(TENANT_ADD, "INSERT INTO tenant(tenant,served,conversations,open,keys) VALUES(?1,0,0,0,0) ON CONFLICT DO NOTHING") \
     X(TENANT_LOCK_NEW, "") \
@@ -95,6 +98,10 @@
         " t.tenant=c.tenant AND t.conversation=c.id AND t.state IN " SQL_OPEN "),EXISTS (SELECT 1 FROM turn r WHERE" \
         " r.tenant=c.tenant AND r.conversation=c.id AND r.nth=1 AND r.replays<>'') FROM conversation c WHERE c.tenant=?1" \
         " AND c.id>?2 ORDER BY c.id LIMIT ?3") \
+    X(LATELY, "SELECT c.id,c.created_ms,c.changed_ms,c.turns,c.messages,c.phase," SQL_BUSY "," SQL_FIRST " FROM (SELECT * FROM conversation" \
+        " WHERE tenant=?1 ORDER BY changed_ms DESC,id LIMIT ?2) c ORDER BY c.changed_ms DESC,c.id") \
+    X(CONVERSATION_ONE, "SELECT c.id,c.created_ms,c.changed_ms,c.turns,c.messages,c.phase," SQL_BUSY "," SQL_FIRST \
+        " FROM conversation c WHERE c.tenant=?1 AND c.id=?2") \
     X(FORK_MESSAGES, "INSERT INTO message(tenant,conversation,seq,turn,role,body) SELECT tenant,?3,seq,turn,role,body" \
         " FROM message WHERE tenant=?1 AND conversation=?2 AND seq<=?4") \
     X(FORK_CUTS, "SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2 AND seq=?3+1 AND role=?4") \

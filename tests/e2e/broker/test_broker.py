@@ -3,11 +3,14 @@
 whoever is killed; no key is anywhere but in the gateway."""
 import json
 import os
+import re
 import signal
+import sqlite3
+import urllib.parse
 
 import room  # noqa: F401
 from brokers import Broker
-from gateway import program
+from gateway import Page, program
 from harness import PATIENCE, main, test
 from models import CUT, Gate, call, stalls, status, text
 from terminal import Terminal
@@ -234,6 +237,7 @@ def what_waits_is_shown_and_decided_where_the_person_talks(lab):
     listed = broker.gw.cli("chat", "--list", rc=0).out.decode()
     assert ticket["session"][2:] in listed, listed
     only_what_is_typed_at_the_question_answers_it(broker)
+    and_on_the_page(broker)
 
 
 def only_what_is_typed_at_the_question_answers_it(broker):
@@ -249,6 +253,70 @@ def only_what_is_typed_at_the_question_answers_it(broker):
         at.until(b"| That was it.")
         assert at.end() == 0 and at.said.count(b"\x1b[7m--- approve it") == 1, at.said
         assert broker.up.effects() == {"POST /ok": effects}, (typed, broker.up.effects())
+
+
+HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def fields(form):
+    return {k.decode(): v.decode() for k, v in re.findall(rb'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"', form)}
+
+
+def form_of(seen, action):
+    return fields(re.search(rb'<form[^>]*action="' + action.encode() + rb'".*?</form>', seen, re.S)[0])
+
+
+def submit(broker, page, action, seen, **more):
+    """A form that comes back at once is refused: nobody reads so fast."""
+    body = urllib.parse.urlencode({**form_of(seen, action), **more})
+
+    def sent():
+        answer, said = page.ask("POST", action, body)
+        assert answer.status in (303, 409), (answer.status, said)
+        return answer.getheader("Location") if answer.status == 303 else None
+    return broker.lab.wait_for("a form that is old enough", sent), body
+
+
+def and_on_the_page(broker):
+    """Without JavaScript: it is said by a form, what waits stands where it was said, and so does the answer, which is nothing but text."""
+    page, before = Page(broker.gw), broker.up.effects()
+    send = call("run_command", command=f"echo '{HOSTILE}' > '<b>note.txt'; echo '{HOSTILE}'; "
+                                       f"curl -sS --cacert $CURL_CA_BUNDLE -d page https://{broker.up.name}:{broker.up.port}/ok")
+    broker.model.script([dict(send, text=HOSTILE), text("That was on the page." + HOSTILE)])
+    seen = page.ask("GET", "/conversations")[1]
+    assert b'aria-current="page">Conversations' in seen, seen
+    said = HOSTILE + " and send it"
+    at, body = submit(broker, page, "/conversations", seen, message=said)
+    assert page.ask("POST", "/conversations", body)[0].getheader("Location") == at  # a form that is sent twice is one turn
+    assert page.ask("POST", "/conversations", body.replace("message=", "message=not+"))[0].status == 409
+    ticket = broker.gw.pending()
+    assert ticket["session"] == "c-" + at.rpartition("/")[2], (ticket, at)
+
+    def shows(*words):
+        def looked():
+            seen = page.ask("GET", at)[1]
+            return seen if all(w.encode() in seen for w in words) else None
+        return broker.lab.wait_for("the page", looked)
+    seen = shows(ticket["id"], "A turn runs.", "going on", "run_command", "and send it", " (you)")
+    assert b"<script>alert" not in seen and b"<img" not in seen and b"&lt;script&gt;alert(1)" in seen, seen
+    assert b">unsafe<" in seen and b"/cancel" in seen and b"Cancel this turn" in seen, seen
+    submit(broker, page, f"/tickets/{ticket['id']}/approve", page.ask("GET", f"/tickets/{ticket['id']}")[1], reason="seen")
+    seen = shows("That was on the page.", "&lt;b&gt;note.txt")
+    assert broker.up.effects()["POST /ok"] == before["POST /ok"] + 1, broker.up.effects()
+    assert b"<script>alert" not in seen and b"<img" not in seen and b"<b>note" not in seen, seen
+    assert ticket["id"].encode() not in seen and b"> done</span>" in seen and b"/cancel" not in seen, seen
+    link = re.search(rb'href="(/conversations/[^"]*/file\?path=[^"]*note[^"]*)"', seen)[1].decode()
+    seen = page.ask("GET", link)[1]
+    assert b"&lt;script&gt;alert(1)" in seen and b"<script>alert" not in seen, seen
+    assert at.encode() in page.ask("GET", "/conversations")[1]
+    known = broker.ask("GET", "/conversations/" + at.rpartition("/")[2])[1]
+    by, = {m["by"] for m in known["said"] if m["role"] == "user"}
+    with sqlite3.connect(f"file:{next(broker.gw.state.rglob('ledger.db'))}?mode=ro", uri=True) as db:  # their yes is one to their own
+        assert db.execute("SELECT owner FROM ticket WHERE id = ?", (ticket["id"],)).fetchone() == (by,) and by.startswith("uid "), by
+    for path in ("/conversations/" + "0" * 26, "/conversations/x", f"{at}/file?path=../../etc/passwd", f"{at}/file?path=no"):
+        assert page.ask("GET", path)[0].status in (404, 503), path
+    page.cookie = None
+    assert page.ask("GET", at)[0].status == 403 and page.ask("POST", at + "/say", body)[0].status == 403
 
 
 if __name__ == "__main__":
