@@ -267,6 +267,12 @@ static const struct cli_option key_create_options[] = {
     {.name = "broker", .help = "for conversations with the broker, not for the sandbox API"},
     {.name = "read-only", .help = "with --broker: to read along alone"},
     {.name = NULL}};
+static const struct cli_option usage_options[] = {
+    {.name = "by", .arg = "WORDS", .help = "one or several of tenant,conversation,model,task,day; model"},
+    {.name = "since", .arg = "TIME", .help = "a day of UTC, 2026-11-30, or how long ago, 7d; 30d"},
+    {.name = "conversation", .arg = "ID", .help = "of this one alone"},
+    {.name = "tenant", .arg = "NAME", .help = "of this one alone; otherwise of all"},
+    {.name = NULL}};
 static const struct cli_option chat_options[] = {
     {.name = "conversation", .arg = "ID", .help = "go on with this one; otherwise a new one begins"},
     {.name = "list", .help = "the conversations there are"},
@@ -483,6 +489,8 @@ const struct cli_verb cli_verbs[] = {
      sandbox_rm, NULL},
     {"chat", "[MESSAGE]", "talk with a model that works in a sandbox (`broker` of the configuration)",
      "countersign chat 'write the tests for app.py and run them'", chat_options, TAKES_BOTH, chat_main, NULL},
+    {"usage", "", "what the broker's models were asked, and what that cost",
+     "countersign usage --by task,model --since 7d", usage_options, TAKES_BOTH, usage_main, NULL},
     {"replay export", "ID...", "recorded turns, or all of conversations, as a set for replay run",
      "countersign replay export 0n8q4c2v6x1z9b7m5k3j1h2g4f > nightly.set", replay_export_options, TAKES_STATE,
      replay_export, NULL},

@@ -189,6 +189,7 @@ int trace_main(const struct cli_call *c);
 extern const struct cli_option replay_export_options[], replay_run_options[];
 int replay_export(const struct cli_call *c);
 int replay_run(const struct cli_call *c);
+int usage_main(const struct cli_call *c);
 int replay_exchange_main(const struct cli_call *c);
 int doctor_main(const struct cli_call *c);
 int version_main(const struct cli_call *c);

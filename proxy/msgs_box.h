@@ -81,7 +81,7 @@ enum msg_type_box {
     M_SB_SNAPSHOT = 212,    /* D>W span sandbox, which is paused, span tenant and span owner (whose it will be), span name (empty: none), span: what it may reach (proxy/reach/) */
     M_SB_CHECKPOINTS = 214, /* D>W u8 enum order_what (sandbox-shim/checkpoint/order.h): list, look (also one of a step), remove, sweep, idle or forget, span tenant, span which */
     M_SB_CHECKPOINT = 213,  /* W>D to both: as M_CHECKPOINT_DONE */
-    M_SB_START_FROM = 220,  /* D>W span tenant, span which, then as M_SB_START: with the files of that checkpoint */
+    M_SB_START_FROM = 220,  /* D>W span tenant, span which, bool it is in no checkpoint store, then as M_SB_START: with the files of that checkpoint */
     /* steps that can be undone */
     M_SB_LAYER = 446,      /* D>W span sandbox, which runs, span tenant, span owner and span reach as of M_SB_SNAPSHOT, span words of the command that is the step, each with a NUL: its files are to be kept first; answered with M_SB_CHECKPOINT, whose last span is u32 number of the step and the head */
     M_SB_LAYERS = 447,     /* D>W span sandbox */

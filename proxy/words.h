@@ -118,6 +118,12 @@ enum dock_opened { DOCK_LATER = 0 /* it cannot be known now, or too many are in 
 
 /* What the broker has done, as the desk counts it. */
 enum broker_seen { BROKER_SEEN_NOTHING = 0, BROKER_SEEN_MODEL, BROKER_SEEN_TOOL };
+/* The identities by which its workers send spans: the desk makes them, with this session and label, and nobody else a
+ * sandbox of such a name. */
+#define SPANS_NAME    "otlp-"
+#define SPANS_SESSION "otlp"
+#define SPANS_LABEL   "telemetry"
+#define SPANS_VALUE   "spans"
 enum { BROKER_SEEN_NAME = 128 /* bytes of a name */, BROKER_SEEN_NUMBERS = 5 };
 
 /* How a command in a sandbox ended. */

@@ -66,6 +66,7 @@ static struct span reason_of(unsigned status)
         const char *words;
     } words[] = {{200, "OK"},
                  {201, "Created"},
+                 {202, "Accepted"},
                  {204, "No Content"},
                  {303, "See Other"},
                  {400, "Bad Request"},

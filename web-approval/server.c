@@ -537,7 +537,8 @@ void server_due(struct server *s, uint64_t now)
     api_moment_due(s->desk, now);
     idle_due(s->desk, now);
     diffs_due(s->desk, now);
-    talks_due(s->desk, now);
+    if (talks_due)
+        talks_due(s->desk, now);
     follows_end(s);
     still_end(s, now);
     if (now >= s->ping_at) {

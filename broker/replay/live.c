@@ -52,26 +52,30 @@ enum measure { MS, STEPS, CALLS, COST };
 
 static uint64_t measured(const struct again *r, enum measure what)
 {
-    return what == MS ? r->ms : what == STEPS ? r->used.steps : what == CALLS ? r->calls : r->used.cost_micro;
+    return what == MS ? r->ms : what == STEPS ? r->used.steps : r->calls;
 }
 
 enum { ANY_TURN = SET_RUNS_MAX };
 
-/* Of the runs by this model, of this turn or any. */
+/* Of the runs by this model, of this turn or any; what all that were begun came to, else what those did that ran. */
 static struct score_spread spread_of(const struct live *l, const struct score *now, size_t model, size_t turn,
                                      enum measure what, uint64_t *room)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->runs; i++) {
         const struct live_run *r = &l->run[i];
-        if (r->state == LIVE_RAN && r->model == model && (turn == ANY_TURN || r->turn == turn))
+        if (r->state == LIVE_NOT || r->model != model || (turn != ANY_TURN && r->turn != turn))
+            continue;
+        if (what == COST)
+            room[n++] = r->cost_micro;
+        else if (r->state == LIVE_RAN)
             room[n++] = measured(&now->run[r->made], what);
     }
     return score_spread(room, n);
 }
 
-/* How many of a repetition complete. What was begun and is lost did not. */
-static struct score_spread completed_each(const struct live *l, const struct score *now, size_t model, uint64_t *room)
+/* How many of a repetition complete, of those that were begun. */
+static struct score_spread completed_each(const struct live *l, size_t model, uint64_t *room)
 {
     size_t n = 0;
     for (uint64_t seed = 1; seed <= l->seeds; seed++) {
@@ -81,7 +85,7 @@ static struct score_spread completed_each(const struct live *l, const struct sco
             if (r->model != model || r->seed != seed || r->state == LIVE_NOT)
                 continue;
             ran++;
-            well += r->state == LIVE_RAN && now->run[r->made].end == END_COMPLETED;
+            well += r->end == END_COMPLETED;
         }
         if (ran > 0)
             room[n++] = well * 1000 / ran;
@@ -89,13 +93,34 @@ static struct score_spread completed_each(const struct live *l, const struct sco
     return score_spread(room, n);
 }
 
-/* Of one that recorded more than is kept there is nothing to score. */
-static void look(struct live_run *r, const struct score *now)
+static bool asked_another(const struct set_run *run, struct span name)
 {
-    if (r->state != LIVE_RAN || (r->made < now->set->n && now->run[r->made].state != AGAIN_NOT))
+    for (size_t i = 0; i < run->rows; i++) {
+        const struct tape_row *row = &run->row[i].row;
+        if (row->kind == TAPE_HEARD && row->e.heard == HEARD_ANSWER && !span_eq(row->model, name) &&
+            !span_eq(row->model, SPAN("-")))
+            return true;
+    }
+    return false;
+}
+
+/* Of one that recorded more than is kept there is nothing to score. One that asked another model was run by a broker
+ * that does not know of live replays: nothing of it says anything of this model. */
+static void look(const struct live *l, struct live_run *r, const struct score *now)
+{
+    if (r->state != LIVE_RAN)
+        return;
+    bool there = r->made < now->set->n;
+    bool another = there && asked_another(&now->set->run[r->made], l->model[r->model].name);
+    if (there && !another && now->run[r->made].state != AGAIN_NOT)
         return;
     r->state = LIVE_LOST;
-    (void)snprintf(r->why, sizeof(r->why), "not all of it is recorded");
+    if (!another) {
+        (void)snprintf(r->why, sizeof(r->why), "not all of it is recorded");
+        return;
+    }
+    r->end = END_NONE;
+    (void)snprintf(r->why, sizeof(r->why), "another model was asked: not every broker of this store knows of this");
 }
 
 static void count(struct live *l, const struct score *now, const struct live_run *r)
@@ -108,11 +133,16 @@ static void count(struct live *l, const struct score *now, const struct live_run
     l->undecided += r->undecided;
     m->lost += r->state == LIVE_LOST;
     m->undecided += r->undecided;
-    if (r->state != LIVE_RAN)
+    if (r->state == LIVE_NOT)
         return;
-    score_add(&m->part, &now->run[r->made]);
+    struct again is = {.end = END_NONE};
+    if (r->state == LIVE_RAN)
+        is = now->run[r->made];
+    is.end = r->end;
+    is.used.cost_micro = r->cost_micro;
+    score_add(&m->part, &is);
     c->ran++;
-    c->completed += now->run[r->made].end == END_COMPLETED;
+    c->completed += r->end == END_COMPLETED;
 }
 
 int live_score(struct live *l, struct score *now, struct arena *a)
@@ -130,17 +160,17 @@ int live_score(struct live *l, struct score *now, struct arena *a)
     for (size_t i = 0; i < l->set->n * l->models; i++)
         l->cell[i] = (struct live_cell){0};
     for (size_t i = 0; i < l->runs; i++) {
-        look(&l->run[i], now);
+        look(l, &l->run[i], now);
         count(l, now, &l->run[i]);
     }
     for (size_t i = 0; i < l->models; i++) {
         struct live_model *m = &l->model[i];
         m->part.ms = spread_of(l, now, i, ANY_TURN, MS, room);
         m->cost_each_micro = spread_of(l, now, i, ANY_TURN, COST, room);
-        m->completed_each = completed_each(l, now, i, room);
+        m->completed_each = completed_each(l, i, room);
         if (m->part.runs == 0)
             continue;
-        share[n] = m->part.completed * 1000 / (m->part.runs + m->lost);
+        share[n] = m->part.completed * 1000 / m->part.runs;
         cost[n++] = m->part.cost_micro / m->part.runs;
     }
     l->completed_models = score_spread(share, n);

@@ -10,7 +10,7 @@ enum { LIVE_MODELS_MAX = 16, LIVE_SEEDS_MAX = 20, LIVE_RUNS_MAX = SET_RUNS_MAX, 
 enum live_state {
     LIVE_NOT = 0, /* it was not begun; why says it */
     LIVE_RAN,     /* made has its recording */
-    LIVE_LOST     /* it was begun, and nothing of it is recorded, or it was set aside; why says it */
+    LIVE_LOST     /* it was begun, and not all of it is recorded, or another model was asked; why says it */
 };
 struct live_run {
     size_t turn, model; /* of struct live */
@@ -18,21 +18,25 @@ struct live_run {
     enum live_state state;
     size_t made;         /* LIVE_RAN: which of the runs that were made */
     uint64_t undecided;  /* requests of it that nobody had decided at its end */
+    enum turn_end end;   /* as the broker has it, also of one that is lost; END_NONE: it is not known */
     uint64_t cost_micro; /* that it came to, also of one that is lost */
     char why[LIVE_WHY_MAX];
 };
 
-/* Of one turn by one model, over the repetitions. */
+/* Of one turn by one model, over the repetitions: so many were begun, and complete; what they took, of those that
+ * ran.
+ */
 struct live_cell {
     uint64_t ran, completed;
     struct score_spread ms, steps, calls, cost_micro;
 };
-/* Of one model: all its runs, and what a repetition of the whole set came to. */
+/* Of one model: all its runs that were begun, and what a repetition of the whole set came to. What one that is lost
+ * called, and how long it took, is not known: its end and its cost are. */
 struct live_model {
     struct span name;
     struct score_part part;
     uint64_t lost, undecided;
-    struct score_spread completed_each;  /* over the repetitions, in thousandths of what ran */
+    struct score_spread completed_each;  /* over the repetitions, in thousandths of what was begun */
     struct score_spread cost_each_micro; /* over its runs */
 };
 

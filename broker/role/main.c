@@ -152,6 +152,7 @@ static void stop(void *arg)
     s->work.stopping = true;
     if (s->work.task != NULL)
         task_leave(s->work.task);
+    export_end(&s->work);
     exit(0);
 }
 

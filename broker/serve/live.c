@@ -52,10 +52,19 @@ static bool read_live(struct call *x, struct bstore_live *in)
         reply_no(x, 400, "a live replay is a JSON object with `model`, and maybe `key`, `cost_micro` and `wall_ms`");
         return false;
     }
+    const struct json *key = json_get(j, SPAN("key"));
+    struct span request = arena_printf(&x->arena, "%.*s %.*s", SPAN_FMT(x->arg), SPAN_FMT(dynbuf_span(&x->body)));
+    if (request.p == NULL || (key != NULL && (key->type != JSON_STRING || key->text.n == 0))) {
+        if (request.p == NULL)
+            reply_no(x, 503, "there is no memory for it");
+        else
+            reply_no(x, 400, "`key` is a text that is not empty, or not there");
+        return false;
+    }
     in->model = json_text(j, SPAN("model"));
     in->key = json_text(j, SPAN("key"));
     /* A key is for this turn's request alone. */
-    digest_of(arena_printf(&x->arena, "%.*s %.*s", SPAN_FMT(x->arg), SPAN_FMT(dynbuf_span(&x->body))), &in->request);
+    digest_of(request, &in->request);
     return talk_known(x, j, "", names) && has_model(x, in->model) &&
            bound(x, j, "cost_micro", INT64_MAX >> 11, &in->cost_most) == 0 &&
            bound(x, j, "wall_ms", WALL_MOST_MS, &in->wall_ms) == 0;
@@ -76,7 +85,7 @@ void live_turn(struct call *x)
     if (r == BS_OK || r == BS_AGAIN)
         talk_accepted(x, &out);
     else if (r == BS_LOST)
-        reply_no(x, 409, "it went on with files in its sandbox, of which no checkpoint is kept");
+        reply_no(x, 409, "it went on with files in its sandbox, or may have, of which no checkpoint is kept");
     else if (r == BS_CONFLICT)
         reply_no(x, 409,
                  "it has not ended, was cancelled before it began, or is a replay itself; or the key came with "

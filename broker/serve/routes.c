@@ -18,6 +18,7 @@ static const struct route {
     {"POST", "/turns/*/replay", MAY_CHAT, talk_replay},
     {"POST", "/turns/*/live", MAY_CHAT, live_turn},
     {"GET", "/conversations/*/turns", MAY_READ, recorded_turns},
+    {"GET", "/usage", MAY_READ, usage_list},
 };
 
 static bool path_is(struct span path, const char *pattern, struct span *arg)

@@ -3,8 +3,10 @@
  *
  *   door.c    bytes of a caller <-> one struct call at a time; whose key that is, the desk knows
  *   routes.c  which handler · talk.c chat, cancel, history, fork · stream.c what happens, as it happens
- *   known.c callers without a key · view.c what a page shows of it, at once · recorded.c what a turn heard and did,
- * for a replay, and turns that are one · watch.c readers are told · lanes.c handlers that wait */
+ *   known.c callers without a key · view.c what a page shows of it, at once
+ *   recorded.c what a turn heard and did, for a replay · live.c turns that are one
+ *   usage.c what models were asked, and its cost
+ *   watch.c readers are told · lanes.c handlers that wait */
 #ifndef BROKER_SERVE_SERVE_H
 #define BROKER_SERVE_SERVE_H
 
@@ -156,6 +158,8 @@ bool talk_known(struct call *x, const struct json *j, const char *of, const char
 
 call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, stream_open;
 call_fn recorded_turn, recorded_turns, talk_replay, live_turn;
+/* --- usage.c --- */
+call_fn usage_list;
 /* --- view.c --- what a page shows: one conversation; those of which something happened last */
 call_fn view_one, view_lately;
 

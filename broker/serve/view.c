@@ -6,7 +6,7 @@
 enum {
     SAID = 100,            /* messages, the newest */
     TURNS = 16,            /* looked at for who waits and who runs */
-    EVENTS = 1024,         /* of the log, the newest */
+    EVENTS = 512,          /* of the log, the newest */
     LIVE_MAX = 128 * 1024, /* of what the model has said by now */
     WORDS_MAX = 400,       /* of the message that a conversation began with */
     WHY_MAX = 500,

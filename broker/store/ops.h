@@ -20,7 +20,8 @@ struct bstore_ops {
                                uint64_t *attempts);
     enum bstore_result (*plan)(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p,
                                const struct digest *key);
-    enum bstore_result (*spent)(struct bstore *s, const struct claim *c, const struct used *used);
+    enum bstore_result (*spent)(struct bstore *s, const struct claim *c, const struct used *used,
+                                const struct bstore_asked *asked);
     enum bstore_result (*stricter)(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
                                    enum call_class class);
     enum bstore_result (*call)(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
@@ -55,6 +56,9 @@ struct bstore_ops {
                                    const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
     enum bstore_result (*turns)(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                                 struct arena *a, struct bstore_turns *out);
+    enum bstore_result (*usage)(struct bstore *s, struct span tenant, const struct bstore_usage_ask *ask,
+                                struct arena *a, struct bstore_usage *out);
+    enum bstore_result (*tenant)(struct bstore *s, struct span after, struct arena *a, struct span *out);
     uint64_t (*pulse)(struct bstore *s);
     enum bstore_result (*sweep)(struct bstore *s);
 };

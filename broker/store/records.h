@@ -46,12 +46,19 @@ struct bstore_call {
     struct span tool, args;
     enum call_class class;
 };
+/* A question to a model, as it is metered: by what the table of models calls it, for which task of that, and tokens
+ * of each kind. A name of more than BSTORE_NAME_MAX bytes is cut, one that is empty is "unknown". */
+struct bstore_asked {
+    struct span model, task;
+    uint64_t input, output, cache_read, cache_write;
+};
 /* The answer of the model that a step got, with the calls in it. */
 struct bstore_plan {
     struct span answer;
     struct used used; /* for it; steps is not looked at */
     const struct bstore_call *call;
     size_t n; /* at most TURN_CALLS_MAX */
+    struct bstore_asked asked;
 };
 struct bstore_settled {
     enum call_end end;
@@ -160,6 +167,24 @@ struct bstore_turn_of {
 struct bstore_turns {
     struct bstore_turn_of *row;
     size_t n;
+};
+
+/* What was asked of one model for one task in one conversation on one day; each sum stands still at INT64_MAX. */
+struct bstore_usage_row {
+    uint64_t day; /* of UTC, from 1970-01-01 */
+    struct id conversation;
+    struct bstore_asked asked; /* the names, and sums of tokens */
+    uint64_t times, cost_micro;
+};
+struct bstore_usage_ask {
+    uint64_t from, to;      /* days, both with */
+    struct id conversation; /* none: all of them */
+    /* The row that was read last, or NULL; with a conversation it is one of that. */
+    const struct bstore_usage_row *after;
+};
+struct bstore_usage {
+    struct bstore_usage_row *row;
+    size_t n; /* BSTORE_READ_MAX: there may be more */
 };
 
 #endif

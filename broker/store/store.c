@@ -166,9 +166,22 @@ enum bstore_result bstore_step(struct bstore *s, const struct claim *c, uint64_t
     return n == 0 || n > TURN_STEPS_MAX || !named(kind) ? BS_FULL : s->ops->step(s, c, n, kind, attempts);
 }
 
+/* No question is refused for how it is metered. */
+static struct bstore_asked metered(const struct bstore_asked *a)
+{
+    uint64_t most = INT64_MAX;
+    return (struct bstore_asked){.model = a->model.n > 0 ? span_first(a->model, BSTORE_NAME_MAX) : SPAN("unknown"),
+                                 .task = a->task.n > 0 ? span_first(a->task, BSTORE_NAME_MAX) : SPAN("unknown"),
+                                 .input = a->input < most ? a->input : most,
+                                 .output = a->output < most ? a->output : most,
+                                 .cache_read = a->cache_read < most ? a->cache_read : most,
+                                 .cache_write = a->cache_write < most ? a->cache_write : most};
+}
+
 enum bstore_result bstore_plan(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p)
 {
     struct digest key[TURN_CALLS_MAX];
+    struct bstore_plan is = *p;
     if (p->n > TURN_CALLS_MAX || p->answer.n > BSTORE_BODY_MAX || p->used.tokens > INT64_MAX ||
         p->used.cost_micro > INT64_MAX)
         return BS_FULL;
@@ -178,7 +191,8 @@ enum bstore_result bstore_plan(struct bstore *s, const struct claim *c, uint64_t
             return BS_FULL;
         call_key(&c->turn, n, i, call->tool, call->args, &key[i]);
     }
-    return s->ops->plan(s, c, n, p, key);
+    is.asked = metered(&p->asked);
+    return s->ops->plan(s, c, n, &is, key);
 }
 
 enum bstore_result bstore_class(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
@@ -216,10 +230,12 @@ enum bstore_result bstore_log(struct bstore *s, const struct claim *c, const str
     return n == 0 || !fits_events(event, n) ? BS_FULL : s->ops->log(s, c, event, n, seq);
 }
 
-enum bstore_result bstore_spent(struct bstore *s, const struct claim *c, const struct used *used)
+enum bstore_result bstore_spent(struct bstore *s, const struct claim *c, const struct used *used,
+                                const struct bstore_asked *asked)
 {
+    struct bstore_asked is = metered(asked);
     return used->tokens > BSTORE_SPENT_MAX || used->cost_micro > BSTORE_SPENT_MAX ? BS_FULL
-                                                                                  : s->ops->spent(s, c, used);
+                                                                                  : s->ops->spent(s, c, used, &is);
 }
 
 enum bstore_result bstore_finish(struct bstore *s, const struct claim *c, enum turn_end end, struct span why)
@@ -322,6 +338,22 @@ enum bstore_result bstore_turns(struct bstore *s, struct span tenant, const stru
 {
     *out = (struct bstore_turns){.n = 0};
     return named(tenant) ? s->ops->turns(s, tenant, conversation, after, a, out) : BS_NONE;
+}
+
+enum bstore_result bstore_usage(struct bstore *s, struct span tenant, const struct bstore_usage_ask *ask,
+                                struct arena *a, struct bstore_usage *out)
+{
+    *out = (struct bstore_usage){.n = 0};
+    if (!named(tenant))
+        return BS_NONE;
+    return ask->from > BSTORE_DAY_MAX || ask->to > BSTORE_DAY_MAX ? BS_CONFLICT
+                                                                  : s->ops->usage(s, tenant, ask, a, out);
+}
+
+enum bstore_result bstore_tenant(struct bstore *s, struct span after, struct arena *a, struct span *out)
+{
+    *out = SPAN_NONE;
+    return s->ops->tenant(s, after, a, out);
 }
 
 uint64_t bstore_pulse(struct bstore *s)

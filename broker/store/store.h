@@ -24,6 +24,7 @@ enum {
     BSTORE_FORK_MAX = 4096,             /* messages that a fork begins with */
     BSTORE_FORK_BYTES_MAX = 32 << 20,   /* and their bytes */
     BSTORE_READ_MAX = 256,              /* rows of one answer */
+    BSTORE_DAY_MAX = 100 * 366,         /* of bstore_usage_ask */
     BSTORE_LATELY_MAX = 100,            /* conversations of bstore_lately */
     BSTORE_READ_BYTES_MAX = 4 << 20,    /* after the row that reaches it, no more */
     BSTORE_LOST_MAX = 2,                /* workers that end at one step, and the turn is set aside */
@@ -84,8 +85,9 @@ BSTORE_CALL bstore_load(struct bstore *s, const struct claim *c, struct arena *a
 BSTORE_CALL bstore_step(struct bstore *s, const struct claim *c, uint64_t n, struct span kind, uint64_t *attempts);
 /* Before any of its calls runs. BS_AGAIN: as it was planned before. */
 BSTORE_CALL bstore_plan(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p);
-/* What an answer cost that is not kept. */
-BSTORE_CALL bstore_spent(struct bstore *s, const struct claim *c, const struct used *used);
+/* What an answer cost that is not kept, and what it was asked for. */
+BSTORE_CALL bstore_spent(struct bstore *s, const struct claim *c, const struct used *used,
+                         const struct bstore_asked *asked);
 /* A call's class may only become stricter; a laxer one changes nothing. */
 BSTORE_CALL bstore_class(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord, enum call_class class);
 /* BS_AGAIN: settled so before; BS_CONFLICT: otherwise. */
@@ -96,7 +98,8 @@ BSTORE_CALL bstore_settle(struct bstore *s, const struct claim *c, uint64_t n, c
 /* What a reader sees of this attempt, many at once. *seq: of the last. */
 BSTORE_CALL bstore_log(struct bstore *s, const struct claim *c, const struct bstore_event *event, size_t n,
                        uint64_t *seq);
-/* The turn is over; the log says so. BS_CONFLICT: a step of it has calls that are open. */
+/* The turn is over; the log says so. BS_CONFLICT: a step of it has calls that are open,
+ * unless it is set aside, which tells the next turn's model of them. */
 BSTORE_CALL bstore_finish(struct bstore *s, const struct claim *c, enum turn_end end, struct span why);
 /* A turn that nobody has begun ends at once; one that runs is told (bstore_load, bstore_cancelled). */
 BSTORE_CALL bstore_cancel(struct bstore *s, struct span tenant, const struct id *turn);
@@ -142,6 +145,13 @@ BSTORE_CALL bstore_live(struct bstore *s, const struct bstore_live *in, struct b
 /* The turns of a conversation, in their order, from the one after the nth. */
 BSTORE_CALL bstore_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                          struct arena *a, struct bstore_turns *out);
+/* What models were asked for a tenant, as bstore_plan and bstore_spent have counted it: by day, conversation, model
+ * and task, in this order. */
+BSTORE_CALL bstore_usage(struct bstore *s, struct span tenant, const struct bstore_usage_ask *ask, struct arena *a,
+                         struct bstore_usage *out);
+/* The tenant whose name comes after this one's in the order of their bytes; after: empty, the first. BS_NONE: there
+ * is none. */
+BSTORE_CALL bstore_tenant(struct bstore *s, struct span after, struct arena *a, struct span *out);
 /* Another number when somebody else has changed something since it was asked last; of what is done through s itself
  * it need not tell. A hint that costs next to nothing: who misses one looks again a little later. */
 uint64_t bstore_pulse(struct bstore *s);

@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/net/loop.h"
 
-enum { START_MS = 300, BOX_LIFE_S = 24 * 3600, LIVE_MORE_S = 600, JSON_MAX = 4096 };
+enum { START_MS = 300, ENDS_MOST = 400, BOX_LIFE_S = 24 * 3600, LIVE_MORE_S = 600, JSON_MAX = 4096 };
 
 /* --- the lane ------------------------------------------------------------------------- */
 
@@ -98,10 +98,22 @@ static void dropped(struct task *t, uint64_t arg, unsigned status, struct span b
     task_finish(t);
 }
 
-/* Of a replay that was live nothing goes on: its sandbox has ended, or ends by itself, and now what waits for a
- * person ends, too, and nothing of it can be approved any more. */
+static void emptied(struct task *t, uint64_t arg, unsigned status, struct span body);
+
+static void box_end(struct task *t)
+{
+    desk_ask(t, "POST", desk_box(t, "/destroy", SPAN_NONE), SPAN_NONE, emptied, 0);
+}
+
+/* Of a replay that was live nothing goes on: its sandbox has ended, or is said to end by its time, and now what waits
+ * for a person ends, too, and nothing of it can be approved any more. */
 static void emptied(struct task *t, uint64_t arg, unsigned status, struct span body)
 {
+    struct span title = json_text(json_parse(body, &t->step_arena), SPAN("title"));
+    if (status == 409 && span_eq(title, SPAN("It starts")) && t->ends++ < ENDS_MOST) { /* by a worker that was lost */
+        timer_set(t->start, START_MS);
+        return;
+    }
     if (status != 204 && status != 200 && status != 404)
         log_warn("turn %s: the sandbox of a replay was not ended (%u): it ends by its time", t->turn, status);
     desk_ask(t, "DELETE",
@@ -117,7 +129,9 @@ void lane_drop(struct task *t)
         return;
     }
     if (t->found.live.n > 0) {
-        desk_ask(t, "POST", desk_box(t, "/destroy", SPAN_NONE), SPAN_NONE, emptied, 0);
+        t->dropping = true;
+        if (!t->starting) /* else once that has an answer: what is ended before it starts runs on */
+            box_end(t);
         return;
     }
     desk_ask(t, "DELETE", arena_printf(&t->step_arena, "/api/v1/conversations/%s/identity", t->conversation),
@@ -242,6 +256,10 @@ static void started(struct task *t, uint64_t arg, unsigned status, struct span b
 {
     const struct json *j = json_parse(body, &t->step_arena);
     uint64_t generation = 0;
+    if (t->dropping) {
+        box_end(t);
+        return;
+    }
     if (status == 409 && span_eq(json_text(j, SPAN("title")), SPAN("It starts"))) { /* by the worker before */
         timer_set(t->start, START_MS);
         return;
@@ -253,6 +271,8 @@ static void started(struct task *t, uint64_t arg, unsigned status, struct span b
         say_started(t, generation);
     } else if (runs && is_anothers(t)) {
         say_started(t, 0);
+    } else if (runs && t->files_ref[0] == '\0') { /* started by a worker that was lost before it could say so */
+        refer(t, 0);
     }
     t->box_up = status == 201 || status == 200 || runs;
     if (t->box_up)
@@ -263,6 +283,10 @@ static void started(struct task *t, uint64_t arg, unsigned status, struct span b
 void box_start(void *arg)
 {
     struct task *t = arg;
+    if (t->dropping) {
+        box_end(t);
+        return;
+    }
     t->starting = true;
     desk_ask(
         t, "POST", SPAN("/api/v1/sandboxes/start"),

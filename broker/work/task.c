@@ -177,7 +177,7 @@ static void plan(struct task *t, size_t n)
         t->call[i].intent_ms = loop_wall(t->w->loop);
         call_key(&t->claim.turn, t->step, i, call[i].tool, call[i].args, &t->call[i].key);
     }
-    const struct bstore_plan p = {.answer = t->answer, .used = t->used, .call = call, .n = n};
+    const struct bstore_plan p = {.answer = t->answer, .used = t->used, .call = call, .n = n, .asked = t->metered};
     if (!show_flush(t) || !task_passed(t, bstore_plan(t->w->store, &t->claim, t->step, &p)))
         return;
     for (size_t i = 0; i < n; i++) {
@@ -273,8 +273,23 @@ static void give_back(struct task *t, uint64_t after_ms)
         t->given_back = bstore_release(t->w->store, &t->claim, after_ms) == BS_OK;
 }
 
+/* It has ended too many workers, and all that was left to do was to clean up behind it. */
+static void set_aside(struct task *t)
+{
+    enum bstore_result r = bstore_finish(t->w->store, &t->claim, END_SET_ASIDE, SPAN_NONE);
+    t->fenced = r == BS_FENCED;
+    t->given_back = r == BS_OK;
+    if (r != BS_OK && r != BS_FENCED)
+        log_warn("turn %s: it was not set aside: %s", t->turn, bstore_why(t->w->store));
+    end(t);
+}
+
 void task_finish(struct task *t)
 {
+    if (t->ending == END_SET_ASIDE) {
+        set_aside(t);
+        return;
+    }
     taped_flush(t);
     if (!show_flush(t) || !task_passed(t, bstore_finish(t->w->store, &t->claim, t->ending, span_str(t->why))))
         return;
@@ -427,6 +442,11 @@ void task_ready(struct task *t, unsigned status)
         return;
     }
     *times = 0;
+    if (t->found.live.n > 0 && t->found.lost >= BSTORE_LOST_MAX) { /* see next_of of the store */
+        t->ending = END_SET_ASIDE;
+        lane_drop(t);
+        return;
+    }
     show_begin(&b, &w);
     jsonw_kv(&w, "turn", span_str(t->turn));
     jsonw_kv_u64(&w, "epoch", t->claim.epoch);

@@ -77,6 +77,25 @@ static uint64_t counted(uint64_t n)
     return n < BSTORE_SPENT_MAX ? n : BSTORE_SPENT_MAX;
 }
 
+/* By its model and task, but for its tokens: a replay is metered as that, whatever its turn was asked for then. */
+static struct bstore_asked metered(const struct think *k)
+{
+    const struct task *t = k->task;
+    bool replay = t->found.replays || t->found.live.n > 0;
+    return (struct bstore_asked){.model = k->model->target.name,
+                                 .task = replay ? SPAN("replay") : t->w->models.task[0].name};
+}
+
+static struct bstore_asked metered_as(const struct think *k, const struct model_usage *u)
+{
+    struct bstore_asked a = metered(k);
+    a.input = counted(u->input);
+    a.output = counted(u->output);
+    a.cache_read = counted(u->cache_read);
+    a.cache_write = counted(u->cache_write);
+    return a;
+}
+
 /* An answer of which nothing is kept has its price all the same: what its provider said of it by then, and at least
  * what was asked and came. It is counted before anything else is asked, so that no budget is passed by trying again.
  */
@@ -93,11 +112,14 @@ static void spend(struct think *k, const char *error)
     out = u->output > out ? u->output : out;
     (void)!meter_most(&k->model->price, in, out, &cost);
     const struct used used = {.tokens = counted(in + out), .cost_micro = counted(cost)};
+    struct bstore_asked asked = metered_as(k, u);
+    asked.input = said > 0 ? asked.input : in;
+    asked.output = counted(out);
     saw(k, error, used.cost_micro);
     t->wasted.tokens = counted(t->wasted.tokens + used.tokens);
     t->wasted.cost_micro = counted(t->wasted.cost_micro + used.cost_micro);
     taped_spent(t, &used);
-    if (bstore_spent(t->w->store, &t->claim, &used) != BS_OK)
+    if (bstore_spent(t->w->store, &t->claim, &used, &asked) != BS_OK)
         log_warn("turn %s: what an attempt has cost is not counted: %s", t->turn, bstore_why(t->w->store));
 }
 
@@ -230,6 +252,11 @@ static void complete(struct think *k, const struct answer_result *r)
                        : meter_most(&k->model->price, in, out, &cost))
         cost = INT64_MAX;
     t->used = (struct used){.tokens = r->usage.known ? tokens(&r->usage) : in + out, .cost_micro = cost};
+    t->metered = metered_as(k, &r->usage);
+    if (!r->usage.known) {
+        t->metered.input = in;
+        t->metered.output = out;
+    }
     if (cut)
         task_cut(t, stopped);
     saw(k, NULL, counted(cost));

@@ -103,19 +103,20 @@ struct task {
     struct agent agent;
     struct loop_action todo[WORK_TODO_MAX];
     size_t at, ntodo;
-    bool pumping, over, fenced, given_back, starting, box_up, files_lost; /* lost, and the model has not been told */
+    bool pumping, over, fenced, given_back, starting, box_up, dropping, files_lost; /* and the model was not told */
     enum turn_end ending;
     char why[WORK_WHY_MAX + 1];     /* the last thing that went wrong, for the turn's end */
     char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
     /* the step */
     uint64_t step;
-    struct span answer;       /* the model's message, as it is kept */
-    struct used used, wasted; /* for it; for attempts of this step of which nothing is kept */
+    struct span answer;          /* the model's message, as it is kept */
+    struct used used, wasted;    /* for it; for attempts of this step of which nothing is kept */
+    struct bstore_asked metered; /* what `used` is metered as */
     struct work_call call[TURN_CALLS_MAX + 1];
     size_t calls;
     struct think *think;
-    uint64_t tried; /* models that this step is not to ask again */
-    unsigned all_tries;
+    uint64_t tried;                  /* models that this step is not to ask again */
+    unsigned all_tries, ends;        /* ends: so often its end was asked for while its sandbox started */
     const struct route_model *asked; /* last; NULL: none yet by this worker */
     struct servers *servers;         /* servers.c; NULL: there are none */
     struct taped *taped;             /* taped.c */
@@ -171,7 +172,7 @@ void lane_take(struct task *t);
 void lane_drop(struct task *t);
 /* fn(t, arg, 200) once the sandbox runs; else a status and words. */
 void box_need(struct task *t, told_fn *fn, uint64_t arg);
-/* Ask for its start once more, of a task. */
+/* Ask for its start once more, or for its end, of a task. */
 void box_start(void *arg);
 /* A lease of the credential; fn hears 200 and the lease itself. */
 void lease_need(struct task *t, struct span credential, told_fn *fn, uint64_t arg);

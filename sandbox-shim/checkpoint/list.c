@@ -187,7 +187,8 @@ int store_look(const struct store *s, const struct order *o, struct dynbuf *out,
 
 /* --- an end -------------------------------------------------------------------------------- */
 
-/* there: it may lie elsewhere as well, from where it goes later (store_tidy), and is never taken again. */
+/* there: it may lie elsewhere as well, from where it goes later (store_tidy), and is never taken again, also while no
+ * such store is configured: there may be one again. */
 static int remove_one(const struct store *s, const struct shelf *shelf, const char *id, bool there, struct err *e)
 {
     int lock = there ? shelf_names_lock(s->dir) : -1;
@@ -211,7 +212,7 @@ int store_remove(const struct store *s, const struct order *o, struct dynbuf *ou
     if (rc == 0 && o->what == ORDER_REMOVE && is_called(&shelf, id, is_held))
         rc = 1;
     if (rc == 0)
-        rc = remove_one(s, &shelf, id, s->away != NULL && !is_called(&shelf, id, form_stays_here), e);
+        rc = remove_one(s, &shelf, id, !is_called(&shelf, id, form_stays_here), e);
     /* What another one of its owner needs stays. While one is written or read, all of it does, until the next time.
      */
     if (rc == 0 && shelf_alone(&shelf) && waste_clear(&shelf, true, &why) != 0)
@@ -294,7 +295,7 @@ struct tidy {
     const struct store *store;
     char first[SHELF_NAME + 1]; /* of these names, or (turned) of those before it */
     bool turned;
-    unsigned left;
+    unsigned left, bad; /* left: shelves that are not done; bad: of these, of which there is something to say */
     struct err *err;
 };
 
@@ -313,8 +314,9 @@ static int tidy_shelf(void *arg, const char *name)
         rc = shelf_share(&shelf) == 0 ? away_tidy(t->store->away, &shelf, t->err)
                                       : err_errno(t->err, "the folder of checkpoints cannot be locked");
     t->left += rc != 0;
-    if (rc < 0)
-        log_info("checkpoints: %s", t->err->text);
+    if (rc < 0 && t->bad++ == 0) /* as a rule it is the same for all */
+        log_warn("checkpoints: what was removed is still in the checkpoint store, and is tried again: %s",
+                 t->err->text);
     shelf_close(&shelf);
     return 0;
 }

@@ -7,7 +7,7 @@
 enum order_what {
     ORDER_NONE = 0,
     ORDER_SAVE,
-    ORDER_LOAD, /* called FORM_OF_UNDO: what the workspace has goes before */
+    ORDER_LOAD, /* called FORM_OF_UNDO: what the workspace has goes before; FORM_OF_FORK: of one that stays here */
     ORDER_LIST,
     ORDER_REMOVE,
     ORDER_SWEEP,

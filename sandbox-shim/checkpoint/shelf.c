@@ -14,6 +14,7 @@
 
 #include "common/file.h"
 #include "common/log.h"
+#include "sandbox-shim/checkpoint/away/away.h"
 
 void shelf_of(struct span tenant, struct span owner, char name[SHELF_NAME + 1])
 {
@@ -280,7 +281,7 @@ static int look_name(void *arg, const char *name)
     struct err e;
     int rc = 0;
 
-    if (!form_is_id(span_str(name)))
+    if (!form_is_id(span_str(name)) || away_is_gone(f->shelf, name))
         return 0;
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
     if (shelf_head(f->shelf, name, &b, &h, &e) == 0 && span_eq(h.tenant, f->tenant) && span_eq(h.name, f->which)) {
@@ -302,6 +303,8 @@ static int look_id(struct find *f)
     (void)snprintf(f->id, FORM_ID + 1, "%.*s", SPAN_FMT(f->which));
     dynbuf_init(&b, 2 * FORM_HEAD_MAX);
     int rc = shelf_head(f->shelf, f->id, &b, &h, &e);
+    if (away_is_gone(f->shelf, f->id))
+        rc = 1;
     bool is = rc < 0 ? span_eq(f->tenant, SHELF_OPERATORS) : rc == 0 && span_eq(h.tenant, f->tenant);
     dynbuf_free(&b);
     return is ? FOUND : 0;

@@ -6,7 +6,7 @@
  *   tmp-ID    what is being written; of nobody any more once nobody has the lock
  *   lock      shared: who reads or writes one; alone: who throws away what no checkpoint needs
  *   waste     there may be some
- *   up-NAME   the key, or a pack, is elsewhere as well (away/away.h); that of the key says below which folder
+ *   up-key    the key is elsewhere as well (away/away.h): below which folder of which store
  *   gone-NAME   what is not here any more is to go there as well
  *   removed   names of what went there
  *   away      locked shared: who writes there, or reads packs; alone: who removes there

@@ -17,6 +17,10 @@ enum { GONE_MS = 200, SAVE_MS = 15 * 60 * 1000, SHORT_MS = 60 * 1000, WHY_MAX = 
  * and then in any case. */
 enum { TIDY_SOON_MS = 200, TIDY_AGAIN_MS = 60 * 1000, TIDY_LATER_MS = 10 * 60 * 1000 };
 
+/* What may have to ask the checkpoint store, which may be slow, at once, so that there is always room for what needs
+ * none (STORES_MAX, DOCK_STORES); TENANT: of one tenant, the operators' own among them. */
+enum { AWAY_TASKS = 8, AWAY_TENANT_TASKS = 4 };
+
 /* One thing that is done. */
 struct task {
     struct task *next;
@@ -24,8 +28,10 @@ struct task {
     uint64_t id, asker; /* asker: the desk's; 0: nobody but its sandbox */
     uint64_t box;       /* 0: none */
     enum order_what what;
-    bool idle;         /* its sandbox is to end then, unless somebody comes back to it before */
-    bool undo;         /* it is about steps (undo.h) */
+    bool idle; /* its sandbox is to end then, unless somebody comes back to it before */
+    bool undo; /* it is about steps (undo.h) */
+    bool away; /* it may have to ask the checkpoint store */
+    char tenant[FORM_OWNER_MAX + 1];
     struct chan *chan; /* to who keeps them; NULL: it has ended */
     struct timer *timer;
 };
@@ -233,6 +239,25 @@ bool checkpoint_clears(const struct warden *w)
 
 /* --- its start ---------------------------------------------------------------------------- */
 
+static bool may_ask_away(const struct order *o)
+{
+    bool looks = o->what == ORDER_LIST || o->what == ORDER_REMOVE || o->what == ORDER_LOOK;
+
+    return tidies.timer != NULL &&
+           (looks || ((o->what == ORDER_SAVE || o->what == ORDER_LOAD) && !form_stays_here(o->name)));
+}
+
+static bool has_place(const struct warden *w, const struct order *o)
+{
+    unsigned all = 0, own = 0;
+
+    for (const struct task *t = w->tasks; t != NULL; t = t->next) {
+        all += t->away;
+        own += t->away && span_eq(span_str(t->tenant), o->tenant);
+    }
+    return !may_ask_away(o) || (all < AWAY_TASKS && own < AWAY_TENANT_TASKS);
+}
+
 static struct task *task_new(struct warden *w, uint64_t asker, const struct box *b, const struct order *o, int fd)
 {
     static const struct chan_ops ops = {task_frame, task_gone};
@@ -247,8 +272,10 @@ static struct task *task_new(struct warden *w, uint64_t asker, const struct box 
                        .asker = asker,
                        .box = b != NULL ? b->id : 0,
                        .what = o->what,
+                       .away = may_ask_away(o),
                        .idle = span_eq(o->name, FORM_OF_IDLE),
                        .undo = span_eq(o->name, FORM_OF_UNDO)};
+    (void)snprintf(t->tenant, sizeof(t->tenant), "%.*s", SPAN_FMT(o->tenant));
     t->timer = timer_new(w->loop, task_late, t);
     t->chan = chan_new(w->loop, fd, &ops, t);
     t->next = w->tasks;
@@ -284,6 +311,8 @@ const char *checkpoint_begin(struct warden *w, uint64_t asker, struct box *b, co
     struct task *t = NULL;
     int rc = -1;
 
+    if (!has_place(w, o))
+        return "as much is done as may be at once that may have to ask the checkpoint store; ask again in a moment";
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, keeper) == 0 &&
         (with == STORE_ALONE || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, user) == 0)) {
         t = task_new(w, asker, b, o, keeper[0]);
@@ -337,18 +366,20 @@ int checkpoint_on_snapshot(struct warden *w, struct frame *f)
     struct box *b = box_named(w, o.sandbox);
     if (b != NULL && !span_eq(o.name, FORM_OF_IDLE))
         checkpoint_idle_stops(b);
+    enum store_end how = STORE_REFUSED;
     const char *why = b == NULL                ? "no sandbox of this name runs"
                       : b->state != BOX_PAUSED ? "the sandbox is not paused"
                       : b->saves               ? "its files are being read for a checkpoint already"
                                                : NULL;
     if (why == NULL) {
+        how = STORE_FAILED;
         o.generation = b->generation;
         o.disk = b->is.disk;
         why = checkpoint_begin(w, f->id, b, &o);
         b->saves = why == NULL;
     }
     if (why != NULL)
-        checkpoint_tell(w, f->id, STORE_REFUSED, span_str(why), SPAN_NONE);
+        checkpoint_tell(w, f->id, how, span_str(why), SPAN_NONE);
     return 0;
 }
 
@@ -375,7 +406,7 @@ int checkpoint_on_start(struct warden *w, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
     struct span tenant = msg_get_span(&m, FORM_OWNER_MAX), which = msg_get_span(&m, FORM_NAME_MAX);
-    struct box_from from;
+    struct box_from from = {.here = msg_get_bool(&m)};
 
     if (m.bad || tenant.n == 0 || (!form_is_id(which) && !form_is_name(which)))
         return -1;
@@ -386,7 +417,10 @@ int checkpoint_on_start(struct warden *w, struct frame *f)
 
 const char *checkpoint_fill(struct box *b)
 {
-    const struct order o = {.what = ORDER_LOAD, .tenant = span_str(b->from.tenant), .which = span_str(b->from.which)};
+    const struct order o = {.what = ORDER_LOAD,
+                            .tenant = span_str(b->from.tenant),
+                            .name = b->from.here ? FORM_OF_FORK : SPAN_NONE,
+                            .which = span_str(b->from.which)};
 
     return checkpoint_begin(b->warden, 0, b, &o);
 }

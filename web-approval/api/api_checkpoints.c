@@ -184,9 +184,10 @@ static void let_go(struct exchange *x)
 
     if (v->forks && !v->of_step && v->how == STORE_DONE && !v->start.asked && form_get_head(&m, &h) == 0)
         api_checkpoint_forget(x->desk, v->start.tenant, h.id);
-    /* Who kept it may have been killed: what is half written goes, and what of a fork was whole just before. */
+    /* Who kept it may have been killed: what is half written goes, and what of a fork was whole just before. Neither
+     * looks into a checkpoint store. */
     if (v->asked && v->how != STORE_DONE)
-        api_checkpoint_tell(x->desk, v->forks ? ORDER_SWEEP : ORDER_LIST, v->start.tenant,
+        api_checkpoint_tell(x->desk, v->forks ? ORDER_SWEEP : ORDER_IDLE, v->start.tenant,
                             v->forks ? x->arg : SPAN_NONE);
     api_moment_look(x->desk);
     idle_look(x->desk); /* it may have been due meanwhile */

@@ -134,5 +134,9 @@ void api_destroy_go(struct exchange *x, void (*then)(struct exchange *x))
 
 void api_started_destroy(struct exchange *x)
 {
+    if (api_starts_already(x->desk, x->arg)) { /* else it would run on behind the answer that it does not */
+        reply_problem(x, 409, "It starts", "a sandbox of this name is being started: ask again in a moment");
+        return;
+    }
     api_destroy_go(x, NULL);
 }

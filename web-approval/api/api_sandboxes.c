@@ -6,6 +6,7 @@
 #include "proxy/msgs.h"
 #include "proxy/wire_ticket.h"
 #include "web-approval/api/api.h"
+#include "web-approval/broker/broker.h"
 #include "web-approval/route.h"
 
 enum { NAME_MAX_BYTES = 63, SESSION_MAX = 256, TOKEN_TEXT = 4 + 2 * ID_TEXT, LABELS = 16 };
@@ -89,6 +90,8 @@ static int name_choose(struct exchange *x, const struct json *given, char out[NA
                       NAME_MAX_BYTES);
         return -1;
     }
+    if (given && broker_name_free(x, given->text) != 0)
+        return -1;
     if (given) {
         (void)snprintf(out, NAME_MAX_BYTES + 1, "%.*s", SPAN_FMT(given->text));
         return 0;

@@ -141,6 +141,7 @@ static void ask_warden(struct exchange *x)
         ask_longer(x, CHECKPOINT_MS);
         msg_put_span(b, s->tenant);
         msg_put_span(b, s->found);
+        msg_put_u8(b, s->borrows || s->of_step || s->wakes);
     }
     wire_put_box(b, &s->box);
     msg_put_u64(b, s->generation);
@@ -310,6 +311,8 @@ static int name_take(struct exchange *x, const struct json *given, char out[BOX_
                       BOX_NAME_MAX);
         return -1;
     }
+    if (given && broker_name_free(x, given->text) != 0)
+        return -1;
     if (!given && id_new(&id) != 0) {
         reply_problem(x, 503, "Not possible now", "the system has no randomness to give");
         return -1;
@@ -410,9 +413,7 @@ static int dock_take(struct exchange *x, const struct member f[STARTS_SAY], stru
     return dock ? api_access_take(x, access, &s->access) : 0;
 }
 
-/* From the first question to the last one of another start is waited for: one of the name has no row yet that says
- * so, and the warden lists it when it runs. */
-static bool starts_already(const struct desk *d, struct span name)
+bool api_starts_already(const struct desk *d, struct span name)
 {
     for (size_t i = 0; i < DESK_ASKS; i++) {
         const struct ask *a = &d->asks[i];
@@ -462,7 +463,7 @@ void api_start_go(struct exchange *x)
     const struct starting *s = x->step;
     struct dynbuf *b;
 
-    if (starts_already(x->desk, s->box.name))
+    if (api_starts_already(x->desk, s->box.name))
         reply_problem(x, 409, "It starts", "a sandbox of this name is being started");
     else if (s->from.n > 0 && s->found.n == 0)
         api_checkpoint_look(x);

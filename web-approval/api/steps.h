@@ -78,6 +78,9 @@ void api_egress_put(struct exchange *x, struct jsonw *w, const struct wire_box *
 void api_extras_put(struct jsonw *w, const struct wire_box *b);
 /* x->step is one; its answer is x's. */
 void api_start_go(struct exchange *x);
+/* Whether one of this name is being started, from the first question to the last one: it has no row yet that says so,
+ * and the warden lists it when it runs. */
+bool api_starts_already(const struct desk *d, struct span name);
 
 /* x->arg is to be ended, with all that is in it. Answered, unless it is so and there is a `then`. */
 void api_destroy_go(struct exchange *x, void (*then)(struct exchange *x));

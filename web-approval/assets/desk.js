@@ -255,7 +255,7 @@ async function talkOn() {
     } else {
       const answer = await fetch(`/conversations/${talk}/news?after=${after}`).catch(() => null);
       if (!answer || answer.status === 403) gone = true;
-      await pause(answer?.ok ? 400 : 5000);
+      await pause(answer?.status === 204 ? 400 : 5000);
     }
     await talkAnew(was === "1" && busy === "0");
     was = busy;

@@ -5,6 +5,7 @@
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
 #include "proxy/wire_ticket.h"
+#include "proxy/words.h"
 #include "web-approval/api/api.h"
 #include "web-approval/broker/broker.h"
 #include "web-approval/route.h"
@@ -41,6 +42,27 @@ static void made(struct exchange *x, struct frame *f)
     jsonw_end_object(&w);
 }
 
+int broker_name_free(struct exchange *x, struct span name)
+{
+    if (!span_starts(name, SPAN(SPANS_NAME)))
+        return 0;
+    reply_problem(x, 400, "Bad request", "names with %s are the broker's own, for spans: choose another", SPANS_NAME);
+    return -1;
+}
+
+/* Made here: labels are given when a sandbox is made, and stay. */
+static bool is_ours(struct exchange *x, const struct making *k, const struct sandbox_row *old)
+{
+    const struct json *labels = json_parse(old->labels_json, &x->arena);
+    const struct wire_sandbox *s = &k->sandbox;
+
+    for (const struct json *l = labels ? labels->child : NULL; l; l = l->next)
+        if (span_eq(l->key, s->label[0].key) && span_eq(l->text, s->label[0].value))
+            return span_eq(old->kind, SPAN("token")) && span_eq(old->session, span_str(k->session)) &&
+                   span_eq(old->tenant, span_str(x->caller.tenant));
+    return false;
+}
+
 /* What was there of this name is of this conversation, or it is none of ours: 0; -1, answered. */
 static int earlier(struct exchange *x, struct making *k)
 {
@@ -50,9 +72,10 @@ static int earlier(struct exchange *x, struct making *k)
 
     if (rc < 0)
         reply_unable(x, &e);
-    else if (rc == 1 && (!span_eq(old.kind, SPAN("token")) || !span_eq(old.session, span_str(k->session)) ||
-                         !span_eq(old.tenant, span_str(x->caller.tenant))))
-        reply_problem(x, 409, "Name taken", "a sandbox of this name exists that is none of this conversation's");
+    else if (rc == 1 && !is_ours(x, k, &old))
+        reply_problem(x, 409, "Name taken",
+                      "a sandbox \"%s\" exists that the broker has not made: `countersign sandbox rm %s` ends it",
+                      k->name, k->name);
     k->sandbox.generation = rc == 1 ? old.generation + 1 : 1;
     return x->status != 0 ? -1 : 0;
 }
@@ -139,9 +162,9 @@ void api_broker_telemetry(struct exchange *x)
         reply_problem(x, 404, "No such worker", "the broker has no worker of this number that may ask");
         return;
     }
-    (void)snprintf(k->name, sizeof(k->name), "otlp-%llu", (unsigned long long)worker);
-    (void)snprintf(k->session, sizeof(k->session), "otlp");
-    make(x, k, span_str(x->operator), SPAN("telemetry"), SPAN("spans"));
+    (void)snprintf(k->name, sizeof(k->name), SPANS_NAME "%llu", (unsigned long long)worker);
+    (void)snprintf(k->session, sizeof(k->session), SPANS_SESSION);
+    make(x, k, span_str(x->operator), span_str(SPANS_LABEL), span_str(SPANS_VALUE));
 }
 
 static void removed(struct exchange *x, struct frame *f)

@@ -25,6 +25,9 @@ bool broker_lane(struct exchange *x, struct span sandbox);
 /* A start of the broker's: the name it has to have, its lane, image and session. -1, answered. */
 int broker_take(struct exchange *x, const struct json *name, struct starting *s) MUSTCHECK;
 
+/* Whoever makes a sandbox may call it so: names of the identities that send spans are the broker's. -1, answered. */
+int broker_name_free(struct exchange *x, struct span name) MUSTCHECK;
+
 void api_broker_identity(struct exchange *x);
 void api_broker_identity_end(struct exchange *x);
 /* x->arg is the number of a worker: the identity `otlp-N` by which it sends spans, anew each time, of the operator's

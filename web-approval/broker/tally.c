@@ -11,15 +11,15 @@
 
 enum { BUCKETS = 14, ERROR_MAX = 32 };
 
-/* The labels, as the conventions for generative AI have them. */
-#define MODEL "gen_ai_request_model"
+/* The labels; a tool's as the conventions for generative AI have it. */
+#define MODEL "model" /* as the table of models names it, which may be another name than its provider's */
 #define TOOL  "gen_ai_tool_name"
 
 /* As the conventions for generative AI have them, in ms: from 10, each twice the one before. */
 static const char *const le[BUCKETS] = {"0.01", "0.02", "0.04", "0.08",  "0.16",  "0.32",  "0.64",
                                         "1.28", "2.56", "5.12", "10.24", "20.48", "40.96", "81.92"};
 
-/* Kinds of errors that are told apart (broker/models/fault.c, broker/work/seen.c). */
+/* Kinds of errors that are told apart (broker/models/fault.c, broker/work/seen/seen.c). */
 static const char *const errors[] = {"request",    "window",   "refused", "gone",       "quota",   "rate",
                                      "overloaded", "server",   "cut",     "unreached",  "broken",  "too-large",
                                      "cancelled",  "no-lease", "timeout", "tool_error", "unknown", "_OTHER"};
@@ -41,6 +41,12 @@ struct broker_tally {
 
 /* --- added up --------------------------------------------------------------------------------- */
 
+/* What cannot be is no reason to begin again at 0, which Prometheus would take for a restart. */
+static void more(uint64_t *sum, uint64_t n)
+{
+    *sum = n < UINT64_MAX - *sum ? *sum + n : UINT64_MAX;
+}
+
 static void add(struct histogram *h, uint64_t ms)
 {
     for (size_t i = 0; i < BUCKETS; i++)
@@ -49,8 +55,15 @@ static void add(struct histogram *h, uint64_t ms)
     h->ms += ms < UINT32_MAX ? ms : UINT32_MAX;
 }
 
-static struct row *row_of(struct row *rows, size_t *n, struct span name)
+/* Of the name as it is shown, so that no two rows are one series. */
+static struct row *row_of(struct row *rows, size_t *n, struct span given)
 {
+    char clean[BROKER_SEEN_NAME + 1];
+    size_t kept = 0;
+    for (size_t i = 0; i < given.n; i++)
+        if (given.p[i] >= 0x20 && given.p[i] < 0x7f)
+            clean[kept++] = (char)given.p[i];
+    struct span name = span_of(clean, kept);
     for (size_t i = 0; i < *n; i++)
         if (span_eq(span_str(rows[i].name), name))
             return &rows[i];
@@ -87,9 +100,9 @@ static void seen(struct broker_tally *t, struct frame *f)
     add(&r->took, number[0]);
     if (number[1] > 0)
         add(&r->first, number[1]);
-    r->in += number[2];
-    r->out += number[3];
-    r->cost_micro += number[4];
+    more(&r->in, number[2]);
+    more(&r->out, number[3]);
+    more(&r->cost_micro, number[4]);
     if (error.n > 0)
         r->error[error_of(error)]++;
 }
@@ -108,8 +121,8 @@ void broker_tally_frame(struct desk *d, struct frame *f)
         log_error("the broker said %u, which cannot be read", f->type);
         return;
     }
-    d->tally->sent += sent;
-    d->tally->lost += lost;
+    more(&d->tally->sent, sent);
+    more(&d->tally->lost, lost);
 }
 
 void broker_tally_free(struct broker_tally **t)
@@ -125,8 +138,7 @@ static void label(struct dynbuf *out, struct span s)
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] == '"' || s.p[i] == '\\')
             (void)dynbuf_add_byte(out, '\\');
-        if (s.p[i] >= 0x20 && s.p[i] < 0x7f)
-            (void)dynbuf_add_byte(out, s.p[i]);
+        (void)dynbuf_add_byte(out, s.p[i]);
     }
 }
 

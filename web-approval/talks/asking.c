@@ -113,7 +113,7 @@ static bool asks(struct exchange *x, const struct talks_ask *what, talks_fn *fn,
     return true;
 }
 
-void talks_due(struct desk *d, uint64_t now)
+static void due(struct desk *d, uint64_t now)
 {
     struct asking *q = d->talks ? d->talks->list : NULL;
 
@@ -135,6 +135,7 @@ void talks_peer(struct desk *d, struct chan *c)
     d->talks->errands.most = TALKS_ASKS + TALKS_WAITS;
     d->talks->errands.desk = c;
     talks_asks = asks;
+    talks_due = due;
     if (!c)
         errands_lost(&d->talks->errands);
 }

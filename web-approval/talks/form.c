@@ -95,7 +95,7 @@ static int message_take(struct exchange *x, struct span in, struct span *out)
     for (size_t i = 0; p && i < in.n; i++)
         if (in.p[i] != '\r' || i + 1 == in.n || in.p[i + 1] != '\n')
             p[n++] = in.p[i];
-    if (!p || span_trim(span_of(p, n)).n == 0 || n > 4 * TALKS_MESSAGE_MAX || utf8_run(span_of(p, n)) != n ||
+    if (!p || talk_is_blank(span_of(p, n)) || n > 4 * TALKS_MESSAGE_MAX || utf8_run(span_of(p, n)) != n ||
         span_index(span_of(p, n), '\0') < n) {
         page_problem(x, 400, "Nothing was said",
                      "A message is a text of at most 6000 characters. Go back: what you wrote is still there.");

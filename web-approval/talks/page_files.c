@@ -92,10 +92,8 @@ static void table(struct exchange *x, const struct talk *t)
 
 void talk_files(struct exchange *x, const struct talk *t)
 {
-    PUT(x, "<section id=\"files\" aria-labelledby=\"workspace\">\n<h2 id=\"workspace\">Its files <small>");
-    PUT(x, "of the workspace of <a class=\"mono\" href=\"/sandboxes?name=");
-    show_own(&x->out, t->box);
-    PUT(x, "\">its sandbox</a></small></h2>\n");
+    PUT(x,
+        "<section id=\"files\" aria-labelledby=\"workspace\">\n<h2 id=\"workspace\">The files of its sandbox</h2>\n");
     if (t->listed)
         table(x, t);
     else if (t->started)
@@ -106,7 +104,9 @@ void talk_files(struct exchange *x, const struct talk *t)
                "command.</p>\n");
     else
         PUT(x, "<p class=\"hint\">It has no sandbox at the moment: one is started when a tool first needs it.</p>\n");
-    PUT(x, "</section>\n");
+    PUT(x, "<p><a class=\"quiet\" href=\"/sandboxes?name=");
+    show_own(&x->out, t->box);
+    PUT(x, "\">The sandbox itself</a></p>\n</section>\n");
 }
 
 /* --- one file ---------------------------------------------------------------------------------- */
@@ -140,7 +140,7 @@ static void had(struct exchange *x, const struct transfer_end *e)
         return;
     }
     file_head(x, f);
-    PUT(x, "<section aria-label=\"Content\">\n");
+    PUT(x, "<section class=\"content\" aria-label=\"Content\">\n");
     if (text.n == 0)
         PUT(x, "<p class=\"hint\">It is empty.</p>\n");
     else if (utf8_run(text) + 4 > text.n) /* the last character may be cut */

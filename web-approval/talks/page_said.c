@@ -171,17 +171,12 @@ static void call(struct exchange *x, const struct talk *t, const struct json *me
     PUT(x, "</li>\n");
 }
 
-static bool is_blank(struct span s)
-{
-    return span_trim(s).n == 0;
-}
-
 static void words(struct exchange *x, const struct json *message, const struct json *b)
 {
     struct span role = text_of(message, "role"), by = text_of(message, "by"), stopped = text_of(message, "stopped");
     bool person = span_eq(role, SPAN("user")), model = span_eq(role, SPAN("assistant"));
 
-    if (is_blank(text_of(b, "text")))
+    if (talk_is_blank(text_of(b, "text")))
         return;
     begin(x,
           person  ? "person"
@@ -193,7 +188,7 @@ static void words(struct exchange *x, const struct json *message, const struct j
     if (person && by.n)
         show_cut(&x->out, by, WHO_SHOWN);
     else if (person)
-        PUT(x, "Somebody, by a key");
+        PUT(x, "A person, by a key or before names were kept");
     if (person && span_eq(by, span_str(x->operator)))
         PUT(x, " (you)");
     PUT(x, "</p>\n");
@@ -235,7 +230,7 @@ static void live(struct exchange *x, const struct talk *t)
 {
     struct span text = text_of(t->now, "live"), waits = text_of(t->now, "waits");
 
-    if (!is_blank(text)) {
+    if (!talk_is_blank(text)) {
         begin(x, "model", "The model, just now</p>\n");
         talk_text(x, text, 0, TEXT_SHOWN);
         PUT(x, "</li>\n");

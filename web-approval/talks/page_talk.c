@@ -243,5 +243,5 @@ void page_talk_news(struct exchange *x)
     }
     q.target = arena_printf(&x->arena, "/stream/%s?after=%.*s", id, SPAN_FMT(after));
     if (!talks_asks || !talks_asks(x, &q, news, &why))
-        reply_empty(x, 429);
+        reply_empty(x, 202); /* as many wait as may: it looks again after a while */
 }

@@ -8,6 +8,7 @@
 
 enum { WORDS = 160, PENDING = 1000 };
 
+void (*talks_due)(struct desk *d, uint64_t now_ms);
 bool (*talks_asks)(struct exchange *x, const struct talks_ask *q, talks_fn *fn, const char **why);
 
 void talks_begin(struct exchange *x, const struct talks_ask *q, talks_fn *fn)

@@ -43,9 +43,10 @@ void talks_begin(struct exchange *x, const struct talks_ask *q, talks_fn *fn);
 /* Was it answered with `want`? Else x is answered with a page that says why not. */
 bool talks_came(struct exchange *x, unsigned status, unsigned want, struct span body) MUSTCHECK;
 
-/* asking.c: the channel to the broker's serving process; NULL: it has gone. Time has passed. */
+/* Time has passed. Set as talks_asks is; NULL: nothing is asked. */
+extern void (*talks_due)(struct desk *d, uint64_t now_ms);
+/* asking.c: the channel to the broker's serving process; NULL: it has gone. */
 void talks_peer(struct desk *d, struct chan *c);
-void talks_due(struct desk *d, uint64_t now_ms);
 
 /* --- what is shown of one --- */
 struct talk {
@@ -65,6 +66,14 @@ void talk_files(struct exchange *x, const struct talk *t);
 void talk_files_ask(struct exchange *x, struct talk *t, void (*done)(struct exchange *x));
 /* A text, cut after max bytes with words; all: how long it was, 0: as long as it is. */
 void talk_text(struct exchange *x, struct span text, uint64_t all, size_t max);
+
+/* Nothing but blanks and line ends. */
+static inline bool talk_is_blank(struct span s)
+{
+    while (s.n > 0 && (s.p[0] == ' ' || (s.p[0] >= '\t' && s.p[0] <= '\r')))
+        s = span_from(s, 1);
+    return s.n == 0;
+}
 
 void page_talks(struct exchange *x);
 void page_talk(struct exchange *x);

@@ -2,7 +2,7 @@
 
 #include "broker/store/sql/sq.h"
 
-enum { KEY_MAX = 4, KEY_BYTES = 512, CHUNK_ROWS = 2048, CHUNK_BYTES = 16 << 20 };
+enum { KEY_MAX = 5, KEY_BYTES = 512, CHUNK_ROWS = 2048, CHUNK_BYTES = 16 << 20 };
 
 /* Of each column a letter: t is a word of ours, b a name that somebody chose, x bytes, i a number; a large one may be
  * NULL. The first `key` of them are its key. */
@@ -26,6 +26,7 @@ static const struct table tables[MOVE_TABLES] = {
     TABLE("display", DISPLAY, "btitibxi", 3),
     TABLE("chat_key", KEY, "bbxttiii", 2),
     TABLE("recorded", RECORDED, "btiix", 3),
+    TABLE("usage", USAGE, "bitbbiiiiii", 5),
 };
 
 /* Where a table was read to. */

@@ -6,7 +6,7 @@
 #include "broker/store/store.h"
 #include "common/id.h"
 
-enum { MOVE_TABLES = 9, MOVE_ROWS_AT_ONCE = 32 };
+enum { MOVE_TABLES = 10, MOVE_ROWS_AT_ONCE = 32 };
 
 struct move_counts {
     struct move_count {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "broker/store/postgres/link.h"
+#include "broker/store/postgres/schema_2_sql.h"
 #include "broker/store/postgres/schema_sql.h"
 #include "broker/store/postgres/words.h"
 #include "broker/store/sql/sq.h"
@@ -412,10 +413,15 @@ static uint64_t asked(struct link *k, const char *sql, bool *ok)
     return n;
 }
 
+/* One of an earlier version is made one of this; a new one is made as version 1. */
 static int is_ours(struct link *k, bool *ok)
 {
-    uint64_t version =
-        asked(k, "SELECT version FROM countersign_broker.store WHERE application='countersign-broker'", ok);
+    static const char which[] = "SELECT version FROM countersign_broker.store WHERE application='countersign-broker'";
+    uint64_t version = asked(k, which, ok);
+    if (*ok && version == 1) {
+        (void)asked(k, schema_2_sql, ok);
+        version = asked(k, which, ok);
+    }
     if (!*ok || version == BSTORE_PG_VERSION)
         return *ok ? 0 : -1;
     k->passes = false;

@@ -28,7 +28,7 @@
     X(SHARE_OVER, "SELECT 1 WHERE (SELECT count(*) FROM turn WHERE tenant=?1 AND state='running' AND claimed_until>?2)>?3") \
     X(CONVERSATION_OPEN, "SELECT count(*) FROM turn WHERE tenant=?1 AND conversation=?2 AND state IN " SQL_OPEN) \
     X(CLAIM_NEXT, "SELECT t.tenant,t.id,t.conversation,t.state,t.lost-CASE WHEN t.state='running'" \
-        " AND ?3>t.claimed_until-t.claim_ms THEN 1 ELSE 0 END FROM (SELECT k.tenant,coalesce(s.served,0) AS served" \
+        " AND ?3>t.claimed_until-t.claim_ms THEN 1 ELSE 0 END,t.replays LIKE '% %' FROM (SELECT k.tenant,coalesce(s.served,0) AS served" \
         " FROM tenant k LEFT JOIN served s ON s.tenant=k.tenant WHERE k.open>0 AND (SELECT count(*) FROM turn r" \
         " WHERE r.tenant=k.tenant AND r.state='running' AND r.claimed_until>?1)<?2 OFFSET 0) k JOIN turn t" \
         " ON t.tenant=k.tenant JOIN conversation v ON v.tenant=t.tenant AND v.id=t.conversation WHERE t.state IN " SQL_OPEN \
@@ -42,6 +42,7 @@
     X(CLAIMS_END, "UPDATE turn SET claimed_until=least(claimed_until,?2) WHERE worker=?1 AND state='running'") \
     X(QUEUED, "SELECT nth,id,'user',asked FROM turn WHERE tenant=?1 AND conversation=?2 AND state IN " SQL_OPEN \
         " AND asked IS NOT NULL AND nth>?3 ORDER BY nth LIMIT ?4") \
+    X(USAGE_OF, SQL_METERED SQL_METERED_OF) \
     X(RECORD_SIZE, "SELECT count(*),coalesce(sum(length(body)),0),coalesce(min(length(body))=0,false) FROM recorded" \
         " WHERE tenant=?1 AND turn=?2") \
     X(RECORD_COUNT, "INSERT INTO recorded_size(tenant,bytes) VALUES(?1,?2) ON CONFLICT(tenant) DO UPDATE SET" \

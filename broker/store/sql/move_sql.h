@@ -20,6 +20,7 @@
 #define MOVE_DISPLAY "tenant,conversation,seq,turn,epoch,type,body,at_ms"
 #define MOVE_KEY "tenant,key,request,conversation,turn,log_epoch,log_seq,at_ms"
 #define MOVE_RECORDED "tenant,turn,part,at_ms,body"
+#define MOVE_USAGE "tenant,day,conversation,model,task,asked,input,output,cache_read,cache_write,cost"
 #define MOVE_V5 "?1,?2,?3,?4,?5"
 #define MOVE_V6 MOVE_V5 ",?6"
 #define MOVE_V8 MOVE_V6 ",?7,?8"
@@ -38,6 +39,7 @@
     X(MOVE_GET_DISPLAY, MOVE_GET("display", MOVE_DISPLAY, "tenant,conversation,seq", "?1,?2,?3", "?4")) \
     X(MOVE_GET_KEY, MOVE_GET("chat_key", MOVE_KEY, "tenant,key", "?1,?2", "?3")) \
     X(MOVE_GET_RECORDED, MOVE_GET("recorded", MOVE_RECORDED, "tenant,turn,part", "?1,?2,?3", "?4")) \
+    X(MOVE_GET_USAGE, MOVE_GET("usage", MOVE_USAGE, "tenant,day,conversation,model,task", "?1,?2,?3,?4,?5", "?6")) \
     X(MOVE_PUT_TENANT, MOVE_PUT("tenant", MOVE_TENANT, MOVE_V6)) \
     X(MOVE_PUT_CONVERSATION, MOVE_PUT("conversation", MOVE_CONVERSATION, MOVE_V11)) \
     X(MOVE_PUT_TURN, MOVE_PUT("turn", MOVE_TURN, MOVE_V27)) \
@@ -47,6 +49,7 @@
     X(MOVE_PUT_DISPLAY, MOVE_PUT("display", MOVE_DISPLAY, MOVE_V8)) \
     X(MOVE_PUT_KEY, MOVE_PUT("chat_key", MOVE_KEY, MOVE_V8)) \
     X(MOVE_PUT_RECORDED, MOVE_PUT("recorded", MOVE_RECORDED, MOVE_V5)) \
+    X(MOVE_PUT_USAGE, MOVE_PUT("usage", MOVE_USAGE, MOVE_V11)) \
     X(MOVE_END_TENANT, MOVE_END("tenant")) \
     X(MOVE_END_CONVERSATION, MOVE_END("conversation")) \
     X(MOVE_END_TURN, MOVE_END("turn")) \
@@ -56,6 +59,7 @@
     X(MOVE_END_DISPLAY, MOVE_END("display")) \
     X(MOVE_END_KEY, MOVE_END("chat_key")) \
     X(MOVE_END_RECORDED, MOVE_END("recorded")) \
+    X(MOVE_END_USAGE, MOVE_END("usage")) \
     X(MOVE_ID_GET, "SELECT id FROM move") \
     X(MOVE_ID_PUT, "INSERT INTO move(id) VALUES(?1)") \
     X(MOVE_ID_END, MOVE_END("move"))

@@ -216,7 +216,10 @@ static enum bstore_result next_of(struct sq *l, uint64_t lost, struct claim *c, 
         c->conversation = sq_col_id(l, q, 2);
         out->ran = span_eq(sq_col(q, 3), SPAN("running"));
         out->lost = sq_col_int(q, 4) + out->ran;
-        out->aside = out->ran && out->lost >= BSTORE_LOST_MAX;
+        /* A live replay has a sandbox that nobody uses any more: one worker more is to end that, and do nothing else
+         */
+        uint64_t most = BSTORE_LOST_MAX + (sq_col_int(q, 5) != 0);
+        out->aside = out->ran && out->lost >= most;
         r = BS_OK;
     }
     sq_reset(q);
@@ -379,9 +382,11 @@ enum bstore_result sq_finish(struct bstore *s, const struct claim *c, enum turn_
         r = sq_begin(l) != 0 ? BS_FAIL : sq_lock_tenant(l, SQL_TENANT_LOCK, claim_tenant(c));
         if (r == BS_OK)
             r = sq_fence(l, c, &cancelled);
-        if (r == BS_OK)
-            r = all_settled(l, c);
-        r = sq_end(l, r == BS_OK ? sq_over(l, c, end, why) : r);
+        if (r == BS_OK && end == END_SET_ASIDE)
+            r = sq_set_aside(l, c);
+        else if (r == BS_OK && (r = all_settled(l, c)) == BS_OK)
+            r = sq_over(l, c, end, why);
+        r = sq_end(l, r);
     } while (sq_again(l));
     return r;
 }

@@ -1,5 +1,8 @@
 /* A turn that is asked once more, and what its calls gave then. */
 #include "broker/store/sql/sq.h"
+#include "common/json/json.h"
+
+enum { MESSAGE_ARENA_MAX = 64 * 1024 * 1024 };
 
 static enum bstore_result budget_of(struct sq *l, struct span tenant, const struct sq_id *turn,
                                     struct id *conversation, struct budget *b)
@@ -36,6 +39,35 @@ static enum bstore_result asked(struct sq *l, struct span tenant, const struct s
     return got == SQ_FAIL || !dynbuf_ok(body) ? BS_FAIL : got == SQ_ROW ? BS_OK : BS_CONFLICT;
 }
 
+/* Who asked the recorded turn does not ask this one: what it wants approved is not theirs, and nobody's yes to it is
+ * one to somebody else's. *body: what was asked; -1: it is not understood, or there is no memory. */
+static int nobodys(struct dynbuf *body)
+{
+    struct dynbuf b;
+    struct jsonw w;
+    struct arena a;
+    arena_init(&a, MESSAGE_ARENA_MAX);
+    dynbuf_init(&b, BSTORE_BODY_MAX);
+    const struct json *j = json_parse(dynbuf_span(body), &a);
+    bool ok = j != NULL && j->type == JSON_OBJECT, by = json_get(j, SPAN("by")) != NULL;
+    jsonw_begin(&w, &b);
+    jsonw_object(&w);
+    for (const struct json *m = ok ? j->child : NULL; m != NULL; m = m->next)
+        if (!span_eq(m->key, SPAN("by"))) {
+            jsonw_name(&w, m->key);
+            jsonw_tree(&w, m);
+        }
+    jsonw_end_object(&w);
+    ok = ok && dynbuf_ok(&b);
+    if (ok && by) {
+        dynbuf_reset(body);
+        ok = dynbuf_add(body, dynbuf_span(&b)) == 0;
+    }
+    dynbuf_free(&b);
+    arena_free(&a);
+    return ok ? 0 : -1;
+}
+
 /* live: the model, or empty. */
 static enum bstore_result set(struct sq *l, struct span tenant, const struct id *made, const struct sq_id *turn,
                               struct span live)
@@ -55,7 +87,10 @@ static enum bstore_result set(struct sq *l, struct span tenant, const struct id 
     return r;
 }
 
-/* Did the conversation have a sandbox before this turn, or may it have had one? What is not settled says nothing. */
+/* Did the conversation have a sandbox before this turn, or may it have had one? What is not settled says nothing, and
+ * a worker may have been lost between its sandbox's start and the checkpoint that names it: any call may have had
+ * one.
+ */
 static enum bstore_result files(struct sq *l, struct span tenant, const struct sq_id *turn)
 {
     uint64_t n;
@@ -86,6 +121,10 @@ static enum bstore_result replay(struct sq *l, const struct bstore_live *how, st
         r = files(l, tenant, &id);
     if (r == BS_OK)
         r = asked(l, tenant, &from, &id, &body, &before);
+    if (r == BS_OK && nobodys(&body) != 0) {
+        sq_doom(l, "what the recorded turn was asked is not understood");
+        r = BS_FAIL;
+    }
     in.body = dynbuf_span(&body);
     lower(&in.budget.cost_micro, how->cost_most);
     lower(&in.budget.wall_ms, how->wall_ms);

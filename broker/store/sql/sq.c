@@ -1,4 +1,5 @@
 #include "broker/store/sql/sq.h"
+#include "broker/store/sql/usage.h"
 
 #include <stdio.h>
 
@@ -50,6 +51,8 @@ static const struct bstore_ops ops = {
     .replay = sq_replay,
     .live = sq_live,
     .replayed = sq_replayed,
+    .usage = sq_usage,
+    .tenant = sq_tenant_after,
     .pulse = sq_pulse,
     .sweep = sq_sweep,
 };

@@ -151,7 +151,6 @@ enum bstore_result sq_step_begin(struct bstore *s, const struct claim *c, uint64
                                  uint64_t *attempts);
 enum bstore_result sq_plan(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p,
                            const struct digest *key);
-enum bstore_result sq_spent(struct bstore *s, const struct claim *c, const struct used *used);
 enum bstore_result sq_stricter(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
                                enum call_class class);
 enum bstore_result sq_call(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,

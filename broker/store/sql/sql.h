@@ -11,6 +11,13 @@
 /* Of a conversation c: does a turn of it go on; the message that it began with. */
 #define SQL_BUSY "EXISTS (SELECT 1 FROM turn t WHERE t.tenant=c.tenant AND t.conversation=c.id AND t.state IN " SQL_OPEN ")"
 #define SQL_FIRST "coalesce((SELECT m.body FROM message m WHERE m.tenant=c.tenant AND m.conversation=c.id AND m.seq=1),'')"
+#define SQL_LARGEST "9223372036854775807"
+/* A sum that stands still at the largest number: how much it may grow. */
+#define SQL_MORE(is, more) "CASE WHEN " more ">" SQL_LARGEST "-" is " THEN " SQL_LARGEST "-" is " ELSE " more " END"
+#define SQL_METER(sum) sum "=usage." sum "+" SQL_MORE("usage." sum, "excluded." sum)
+#define SQL_METERED "SELECT day,conversation,model,task,input,output,cache_read,cache_write,asked,cost FROM usage"
+#define SQL_METERED_OF " WHERE tenant=?1 AND conversation=?2 AND day>=?3 AND (day,model,task)>(?3,?4,?5) AND day<=?6" \
+    " ORDER BY day,model,task LIMIT ?7"
 #define SQL_STATEMENTS(X) \
     X(TENANT_ADD, "INSERT INTO tenant(tenant,served,conversations,open,keys) VALUES(?1,0,0,0,0) ON CONFLICT DO NOTHING") \
     X(TENANT_LOCK_NEW, "") \
@@ -44,7 +51,7 @@
     X(TURN_ASKED, "SELECT asked FROM turn WHERE tenant=?1 AND id=?2 AND asked IS NOT NULL") \
     X(TURN_SAID, "UPDATE turn SET asked=NULL WHERE tenant=?1 AND id=?2") \
     X(CLAIM_NEXT, "SELECT t.tenant,t.id,t.conversation,t.state,t.lost-(t.state='running'" \
-        " AND ?3>t.claimed_until-t.claim_ms) FROM tenant k CROSS JOIN turn t ON t.tenant=k.tenant" \
+        " AND ?3>t.claimed_until-t.claim_ms),t.replays LIKE '% %' FROM tenant k CROSS JOIN turn t ON t.tenant=k.tenant" \
         " WHERE k.open>0 AND t.state IN " SQL_OPEN " AND t.ready_ms<=?1 AND (t.state='queued' OR t.claimed_until<=?1)" \
         " AND NOT EXISTS (SELECT 1 FROM turn u WHERE u.tenant=t.tenant AND u.conversation=t.conversation" \
         " AND u.state IN " SQL_OPEN " AND u.nth<t.nth) AND (SELECT count(*) FROM turn r WHERE r.tenant=k.tenant" \
@@ -58,7 +65,16 @@
     X(TURN_CANCEL, "UPDATE turn SET cancelled=1,ready_ms=min(ready_ms,?3) WHERE tenant=?1 AND id=?2 AND state IN " SQL_OPEN \
         " RETURNING epoch,conversation") \
     X(TURN_GET, "SELECT conversation,state,ending,why,steps,tokens,cost,replays FROM turn WHERE tenant=?1 AND id=?2") \
-    X(TURN_USED, "UPDATE turn SET tokens=tokens+?3,cost=cost+?4 WHERE tenant=?1 AND id=?2") \
+    X(TURN_USED, "UPDATE turn SET tokens=tokens+" SQL_MORE("tokens", "?3") ",cost=cost+" SQL_MORE("cost", "?4") \
+        " WHERE tenant=?1 AND id=?2") \
+    X(USAGE_ADD, "INSERT INTO usage(tenant,day,conversation,model,task,asked,input,output,cache_read,cache_write,cost)" \
+        " VALUES(?1,?3,?2,?4,?5,1,?6,?7,?8,?9,?10) ON CONFLICT(tenant,day,conversation,model,task) DO UPDATE SET" \
+        " asked=usage.asked+1," SQL_METER("input") "," SQL_METER("output") "," SQL_METER("cache_read") "," \
+        SQL_METER("cache_write") "," SQL_METER("cost")) \
+    X(USAGE, SQL_METERED " WHERE tenant=?1 AND day>=?3 AND (day,conversation,model,task)>(?3,?2,?4,?5) AND day<=?6" \
+        " ORDER BY day,conversation,model,task LIMIT ?7") \
+    X(USAGE_OF, SQL_METERED " INDEXED BY usage_talk" SQL_METERED_OF) \
+    X(TENANT_AFTER, "SELECT tenant FROM tenant WHERE tenant>?1 ORDER BY tenant LIMIT 1") \
     X(TURN_STEP, "UPDATE turn SET steps=steps+1,lost=0 WHERE tenant=?1 AND id=?2") \
     X(LOAD_TURN, "SELECT started_ms,lost,cancelled,steps_max,tokens_max,cost_max,wall_max_ms,same_max,steps,tokens,cost," \
         "replays FROM turn WHERE tenant=?1 AND id=?2") \
@@ -124,7 +140,8 @@
         " LIMIT 1") \
     X(REPLAY_FILES, "SELECT count(*) FROM turn now JOIN turn t ON t.tenant=now.tenant AND t.conversation=now.conversation" \
         " AND t.nth<now.nth JOIN step s ON s.tenant=t.tenant AND s.turn=t.id WHERE now.tenant=?1 AND now.id=?2" \
-        " AND (s.filesystem_state_ref<>'' OR s.state<>'settled')") \
+        " AND (s.filesystem_state_ref<>'' OR s.state<>'settled' OR EXISTS (SELECT 1 FROM tool_call k" \
+        " WHERE k.tenant=s.tenant AND k.turn=s.turn AND k.step=s.n AND k.tool<>'broken-call'))") \
     X(REPLAY_SET, "UPDATE turn SET replays=?3 WHERE tenant=?1 AND id=?2") \
     X(REPLAY_NTH, "SELECT count(*) FROM tool_call WHERE tenant=?1 AND turn=?2 AND tool=?3 AND args=?4 AND (step<?5 OR step=?5 AND ord<?6)") \
     X(REPLAYED, "SELECT c.ending,c.result FROM turn t JOIN tool_call c ON c.tenant=t.tenant AND c.turn=t.replays WHERE t.tenant=?1" \

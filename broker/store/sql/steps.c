@@ -1,4 +1,5 @@
 #include "broker/store/sql/sq.h"
+#include "broker/store/sql/usage.h"
 
 static struct sq_stmt *of_step(struct sq *l, unsigned sql, const struct claim *c, const struct sq_id *turn,
                                uint64_t n)
@@ -124,7 +125,8 @@ static enum bstore_result add_calls(struct sq *l, const struct claim *c, uint64_
     return BS_OK;
 }
 
-static enum bstore_result add_used(struct sq *l, const struct claim *c, const struct used *used)
+static enum bstore_result add_used(struct sq *l, const struct claim *c, const struct used *used,
+                                   const struct bstore_asked *asked)
 {
     struct sq_id turn = sq_id(&c->turn);
     struct sq_stmt *q = sq_stmt(l, SQL_TURN_USED, claim_tenant(c), &turn);
@@ -132,7 +134,7 @@ static enum bstore_result add_used(struct sq *l, const struct claim *c, const st
         return BS_FAIL;
     sq_int(q, 3, used->tokens);
     sq_int(q, 4, used->cost_micro);
-    return sq_change(l, q, BS_FAIL);
+    return sq_change(l, q, BS_FAIL) == BS_OK ? sq_meter(l, c, asked, used->cost_micro) : BS_FAIL;
 }
 
 static enum bstore_result add_plan(struct sq *l, const struct claim *c, uint64_t n, const struct bstore_plan *p,
@@ -146,20 +148,21 @@ static enum bstore_result add_plan(struct sq *l, const struct claim *c, uint64_t
     if (sq_change(l, q, BS_FAIL) != BS_OK || add_calls(l, c, n, p, key) != BS_OK)
         return BS_FAIL;
     if (l->face.home[0] == '\0')
-        return add_used(l, c, &p->used);
+        return add_used(l, c, &p->used, &p->asked);
     if ((q = of_step(l, SQL_STEP_HOME, c, &turn, n)) == NULL)
         return BS_FAIL;
     sq_text(q, 4, span_str(l->face.home));
-    return sq_run(q) == 0 ? add_used(l, c, &p->used) : BS_FAIL;
+    return sq_run(q) == 0 ? add_used(l, c, &p->used, &p->asked) : BS_FAIL;
 }
 
-enum bstore_result sq_spent(struct bstore *s, const struct claim *c, const struct used *used)
+enum bstore_result sq_spent(struct bstore *s, const struct claim *c, const struct used *used,
+                            const struct bstore_asked *asked)
 {
     struct sq *l = sq_of(s);
     enum bstore_result r;
     do {
         r = sq_begin_fenced(l, c);
-        r = sq_end(l, r == BS_OK ? add_used(l, c, used) : r);
+        r = sq_end(l, r == BS_OK ? add_used(l, c, used, asked) : r);
     } while (sq_again(l));
     return r;
 }

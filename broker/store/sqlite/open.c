@@ -6,6 +6,7 @@
 #include "broker/store/sqlite/schema_2_sql.h"
 #include "broker/store/sqlite/schema_3_sql.h"
 #include "broker/store/sqlite/schema_4_sql.h"
+#include "broker/store/sqlite/schema_5_sql.h"
 #include "broker/store/sqlite/schema_sql.h"
 #include "broker/store/sqlite/sqlite.h"
 #include "common/sqlite/db.h"
@@ -25,8 +26,9 @@ static const struct db_statement statements[STATEMENTS] = {
     [MARK_COPYING] = {"MARK_COPYING", MARK(BSTORE_APPLICATION_COPYING)},
     [MARK_MOVED] = {"MARK_MOVED", MARK(BSTORE_APPLICATION_MOVED)},
 };
-static const char *const schemas[BSTORE_SCHEMA] = {schema_sql, schema_2_sql, schema_3_sql, schema_4_sql};
-static const unsigned tables[BSTORE_SCHEMA] = {8, 8, 9, 10};
+static const char *const schemas[BSTORE_SCHEMA] = {schema_sql, schema_2_sql, schema_3_sql, schema_4_sql,
+                                                   schema_5_sql};
+static const unsigned tables[BSTORE_SCHEMA] = {8, 8, 9, 10, 11};
 
 static const struct db_other others[] = {
     {BSTORE_APPLICATION_COPYING,
@@ -41,7 +43,7 @@ static struct db_kind kind_of(int application, bool alone)
         .application = application,
         .versions = BSTORE_SCHEMA,
         .schema = schemas,
-        .tables = " tenant conversation turn step tool_call message display chat_key recorded move ",
+        .tables = " tenant conversation turn step tool_call message display chat_key recorded move usage ",
         .count = tables,
         .statement = statements,
         .statements = STATEMENTS,

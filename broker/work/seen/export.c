@@ -11,18 +11,20 @@
 #include "common/net/loop.h"
 #include "proxy/msgs.h"
 
-enum { ANSWER_MAX = 64 * 1024, ARENA_MAX = 1024 * 1024, SAY_MS = 60 * 1000, TARGET_MAX = 64 };
+enum { ANSWER_MAX = 64 * 1024, ARENA_MAX = 1024 * 1024, SAY_MS = 60 * 1000, TARGET_MAX = 64, WHY_MAX = 240 };
 
 struct export
 {
     struct work *w;
     char url[EXPORT_URL_MAX + 1], token[WORK_LANE_MAX + 1], instance[ID_TEXT + 1];
-    enum { X_RESTS = 0, X_WAITS, X_ASKS, X_SENDS } at;
+    enum { X_RESTS = 0, X_WAITS, X_ASKS, X_SENDS, X_ANEW } at;
     struct dynbuf spans, batch, said; /* that wait; that are sent; the answer */
     uint64_t waiting, sending, lost, say_ms;
     unsigned tries, status;
+    unsigned given_up; /* requests in a row of which nothing was taken */
     uint64_t wait_ms;
-    bool refused, unsure; /* it is the gateway's own answer, and it would not; it does not know what became of it */
+    bool ours, unsure; /* it is the gateway's own answer; which does not know what became of the request */
+    char why[WHY_MAX], last[WHY_MAX]; /* what is wrong now; what was said of it last */
     struct errand *errand;
     struct wire *wire;
     struct timer *timer;
@@ -71,7 +73,7 @@ static void count(struct export *x, uint64_t sent, uint64_t lost)
         return;
     msg_put_u64(b, sent);
     msg_put_u64(b, lost);
-    (void)chan_commit(desk);
+    (void)chan_commit_soon(desk);
 }
 
 static void lose(struct export *x, uint64_t n, const char *why)
@@ -79,8 +81,9 @@ static void lose(struct export *x, uint64_t n, const char *why)
     uint64_t now = loop_now(x->w->loop);
     x->lost += n;
     count(x, 0, n);
-    if (now < x->say_ms)
+    if (now < x->say_ms && strcmp(why, x->last) == 0)
         return;
+    (void)snprintf(x->last, sizeof(x->last), "%s", why);
     log_warn("spans are not taken (otlp: of the configuration): %s; of this worker's %llu are lost so far; no turn "
              "waits for them",
              why, (unsigned long long)x->lost);
@@ -98,41 +101,64 @@ static void forget(struct export *x)
     dynbuf_reset(&x->said);
     x->status = 0;
     x->wait_ms = 0;
-    x->refused = x->unsure = false;
+    x->ours = x->unsure = false;
 }
 
-/* The next request, a moment after the first of its spans. */
+/* The next request, a while after the first of its spans; a longer one where the last ones were in vain. */
 static void rest(struct export *x)
 {
+    uint64_t wait = x->given_up > 0 ? export_wait(x->given_up, 0) : 0;
     x->sending = x->tries = 0;
     dynbuf_reset(&x->batch);
     x->at = x->waiting > 0 ? X_WAITS : X_RESTS;
     if (x->at == X_WAITS)
-        timer_set(x->timer, EXPORT_SOON_MS);
+        timer_set(x->timer, wait > EXPORT_SOON_MS ? wait : EXPORT_SOON_MS);
     else
         timer_clear(x->timer);
 }
 
+static void give_up(struct export *x, const char *why)
+{
+    lose(x, x->sending, why);
+    forget(x);
+    x->given_up += x->given_up < UINT32_MAX;
+    rest(x);
+}
+
+/* Once it was in vain, the next ones are tried once each, until something is taken. */
 static void again(struct export *x, uint64_t said_ms, const char *why)
 {
-    forget(x);
     x->tries++;
-    if (x->tries >= EXPORT_TRIES) {
-        lose(x, x->sending, why);
-        rest(x);
+    if (x->tries >= EXPORT_TRIES || (x->given_up > 0 && x->at != X_ANEW)) {
+        give_up(x, why);
         return;
     }
+    forget(x);
     x->at = X_WAITS;
     timer_set(x->timer, export_wait(x->tries, said_ms));
 }
 
+/* Who answered what; of a refusal of the gateway's its own words, which say by what. */
+static const char *answered(struct export *x)
+{
+    struct arena a;
+    arena_init(&a, ARENA_MAX);
+    const struct json *said = x->ours ? json_parse(dynbuf_span(&x->said), &a) : NULL;
+    struct span code = span_first(json_text(said, SPAN("code")), 48), words = json_text(said, SPAN("detail"));
+    if (x->status == 0)
+        (void)snprintf(x->why, sizeof(x->why), "the collector was not reached: %s", wire_why(x->wire));
+    else if (code.n > 0)
+        (void)snprintf(x->why, sizeof(x->why), "the gateway answered %u (%.*s): %.*s", x->status, SPAN_FMT(code),
+                       SPAN_FMT(span_first(words, 160)));
+    else
+        (void)snprintf(x->why, sizeof(x->why), "the %s answered %u", x->ours ? "gateway" : "collector", x->status);
+    arena_free(&a);
+    return x->why;
+}
+
 static void over(struct export *x)
 {
-    char why[96];
-    uint64_t said_ms = x->wait_ms, rejected;
-    (void)snprintf(why, sizeof(why), "%s answered %u",
-                   x->refused ? "the gateway refused them (its record says by which rule) and" : "the collector",
-                   x->status);
+    uint64_t rejected;
     switch (export_next(x->status, x->unsure)) {
     case EXPORT_TAKEN:
         rejected = export_rejected(dynbuf_span(&x->said), x->sending);
@@ -140,18 +166,17 @@ static void over(struct export *x)
         if (rejected > 0)
             lose(x, rejected, "the collector did not keep some of a request that it took");
         forget(x);
+        x->given_up = 0;
         rest(x);
         break;
     case EXPORT_ANEW:
         explicit_bzero(x->token, sizeof(x->token));
-        again(x, 0, "the gateway does not know this worker's identity");
+        x->at = X_ANEW;
+        again(x, 0, answered(x));
         break;
-    case EXPORT_AGAIN: again(x, said_ms, x->status == 0 || x->unsure ? "the collector was not reached" : why); break;
+    case EXPORT_AGAIN: again(x, x->wait_ms, answered(x)); break;
     case EXPORT_DROP:
-    default:
-        lose(x, x->sending, why);
-        forget(x);
-        rest(x);
+    default: give_up(x, answered(x));
     }
 }
 
@@ -170,8 +195,8 @@ static void heard(void *arg, enum wire_event ev, struct span data)
     case WIRE_HEAD:
         x->status = h->status;
         decision = field(h, SPAN("Countersign-Decision"));
+        x->ours = decision.n > 0;
         x->unsure = span_eq(decision, SPAN("error"));
-        x->refused = h->status >= 400 && decision.n > 0 && !x->unsure;
         if (!fault_wait(field(h, SPAN("retry-after")), SPAN_NONE, loop_wall(x->w->loop), &x->wait_ms))
             x->wait_ms = 0;
         break;
@@ -201,10 +226,11 @@ static void send(struct export *x)
                                  .body = dynbuf_span(&body)};
     x->at = X_SENDS;
     timer_set(x->timer, EXPORT_PATIENCE_MS);
+    why = "no memory";
     x->wire = dynbuf_ok(&body) ? wire_begin(x->w, &ask, heard, x, &why) : NULL;
     dynbuf_free(&body);
     if (x->wire == NULL)
-        again(x, 0, "the gateway's proxy cannot be reached");
+        again(x, 0, why);
 }
 
 /* --- the identity ---------------------------------------------------------------------------------- */
@@ -216,17 +242,24 @@ static void told(void *arg, struct errand *e, enum errand_event ev)
     if (ev == ERRAND_ROOM)
         return;
     arena_init(&a, ARENA_MAX);
-    struct span token =
-        ev == ERRAND_DATA && e->status == 201 ? json_text(json_parse(e->data, &a), SPAN("token")) : SPAN_NONE;
-    bool ok = token.n > 0 && token.n <= WORK_LANE_MAX;
+    const struct json *said = ev == ERRAND_DATA ? json_parse(e->data, &a) : NULL;
+    struct span token = e->status == 201 ? json_text(said, SPAN("token")) : SPAN_NONE;
+    struct span words = json_text(said, SPAN("detail"));
+    bool ok = token.n > 0 && token.n <= WORK_LANE_MAX, refused = e->status >= 400 && e->status < 500;
+    if (words.n == 0 && e->why != NULL)
+        words = span_str(e->why);
     if (ok)
         (void)snprintf(x->token, sizeof(x->token), "%.*s", SPAN_FMT(token));
+    (void)snprintf(x->why, sizeof(x->why), "the gateway gives this worker no identity to send them with (%u): %.*s",
+                   e->status, SPAN_FMT(span_first(words, 160)));
     arena_wipe(&a);
     errand_free(&x->errand);
     if (ok)
         send(x);
+    else if (refused) /* the next ones may ask again, later */
+        give_up(x, x->why);
     else
-        again(x, 0, "the gateway gives this worker no identity to send them with");
+        again(x, 0, x->why);
 }
 
 static void ask(struct export *x)
@@ -250,6 +283,10 @@ static void ask(struct export *x)
 static void go_on(void *arg)
 {
     struct export *x = arg;
+    if (x->at == X_SENDS && x->status != 0) { /* that was the answer, however slowly the rest of it comes */
+        over(x);
+        return;
+    }
     if (x->at == X_ASKS || x->at == X_SENDS) {
         again(x, 0, x->at == X_ASKS ? "the gateway gave this worker no identity in time" : "no answer came in time");
         return;
@@ -291,6 +328,8 @@ void export_add(struct work *w, const struct otlp_span *s)
     dynbuf_free(&one);
     if (x->at == X_RESTS && x->waiting > 0)
         rest(x);
+    if (s->kind == OTLP_TURN && x->at == X_WAITS && x->sending == 0 && x->given_up == 0)
+        timer_set(x->timer, EXPORT_TURN_MS); /* nothing more comes that could go with it */
 }
 
 struct export *export_new(struct work *w, const char *url)
@@ -325,9 +364,24 @@ void export_free(struct export **at)
     free(x);
 }
 
+void export_end(struct work *w)
+{
+    uint64_t n = w->export != NULL ? export_waiting(w->export) : 0;
+    if (n > 0)
+        log_info("%llu spans are lost (otlp: of the configuration): this worker ends, and the gateway sends nothing "
+                 "any more",
+                 (unsigned long long)n);
+    export_free(&w->export);
+}
+
 uint64_t export_waiting(const struct export *x)
 {
     return x->waiting + x->sending;
+}
+
+const char *export_why(const struct export *x)
+{
+    return x->last;
 }
 
 uint64_t export_lost(const struct export *x)

@@ -9,8 +9,9 @@
 
 enum {
     EXPORT_URL_MAX = 1024,
-    EXPORT_SOON_MS = 1000,       /* one waits so long, for others that go with it */
-    EXPORT_TRIES = 5,            /* so often one request is sent */
+    EXPORT_SOON_MS = 5000,       /* one waits so long, for others that go with it, */
+    EXPORT_TURN_MS = 100,        /* or until its turn is over, and this longer */
+    EXPORT_TRIES = 5,            /* so often one request is sent; once, after one that was given up */
     EXPORT_PATIENCE_MS = 15000,  /* for its answer, and for an identity */
     EXPORT_AGAIN_MS = 1000,      /* after the first try, twice that after each other, */
     EXPORT_AGAIN_MOST_MS = 60000 /* or as the collector says, at most */
@@ -25,6 +26,10 @@ void export_free(struct export **x);
 /* How many wait or are on their way; how many no collector took. */
 uint64_t export_waiting(const struct export *x);
 uint64_t export_lost(const struct export *x);
+/* Why, as the log had it last; empty: none was lost. */
+const char *export_why(const struct export *x);
+/* The worker ends: what it has not sent is lost, and said. Where nothing is exported, nothing is done. */
+void export_end(struct work *w);
 
 /* What is to be done about an answer. */
 enum export_next { EXPORT_DROP = 0, EXPORT_TAKEN, EXPORT_AGAIN, EXPORT_ANEW };

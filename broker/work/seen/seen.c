@@ -24,7 +24,7 @@ static void count(struct task *t, enum broker_seen what, struct span name, const
     msg_put_span(b, error != NULL ? span_str(error) : SPAN_NONE);
     for (size_t i = 0; i < BROKER_SEEN_NUMBERS; i++)
         msg_put_u64(b, i < n ? number[i] : 0);
-    (void)chan_commit(desk);
+    (void)chan_commit_soon(desk);
 }
 
 static uint64_t since(uint64_t begun_ms, uint64_t ms)

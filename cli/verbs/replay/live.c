@@ -125,6 +125,7 @@ int replay_live(const struct cli_call *c, struct replay_set *set, struct arena *
             v.live.runs, (unsigned long long)v.wait_ms / 1000);
         rc = live_go(&v);
     }
+    (void)sigprocmask(SIG_UNBLOCK, &v.ends, NULL);
     if (rc == CLI_OK)
         rc = score(c, &v, a);
     dynbuf_free(&x.set);

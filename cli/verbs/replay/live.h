@@ -24,6 +24,8 @@ struct living {
     struct live_slot slot[PARALLEL_MAX];
     size_t parallel, next;
     uint64_t wait_ms, spent, began_ms;
+    bool full;        /* the broker has no room for another one now */
+    uint64_t full_ms; /* since then, by the monotonic clock; 0: it has had some */
     sigset_t ends;
     unsigned told; /* so often somebody wanted it to end */
 };

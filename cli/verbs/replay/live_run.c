@@ -10,37 +10,45 @@ enum {
     PATH_ROOM = 256,
     BODY_ROOM = 1024,
     LOOK_MS = 200,
-    AWAY_TRIES = 600,   /* so often in a row a broker that is away is asked again: 2 minutes */
-    TICKET_PAGES = 100, /* of 500, back to when it began */
+    AWAY_MS = 120 * 1000, /* so long a broker that is away is asked again */
+    TICKET_PAGES = 100,   /* of 500, back to when it began */
     TICKETS = 500
 };
 
 /* --- asked ------------------------------------------------------------------------------------- */
 
-/* A while, or until somebody wants it to end. */
-static void rest(struct living *v)
+static uint64_t now_ms(void)
 {
-    const struct timespec a_while = {.tv_nsec = LOOK_MS * 1000000L};
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* So many ms, or until somebody wants it to end; 0: has somebody, until now? */
+static void rest(struct living *v, long ms)
+{
+    const struct timespec a_while = {.tv_nsec = ms * 1000000L};
 
     if (sigtimedwait(&v->ends, NULL, &a_while) > 0)
         v->told++;
 }
 
 /* A broker that was killed is started again, and what it was asked may be asked once more: reading, cancelling, and
- * beginning with the same key. */
+ * beginning with the same key. *status is 500 or more in no answer that is given. */
 static int ask(struct living *v, const char *method, const char *path, struct span body, unsigned *status,
                struct dynbuf *answer)
 {
-    struct err e = {""};
+    struct err e = {"it is not able to now"};
+    uint64_t until_ms = now_ms() + AWAY_MS;
 
-    for (int i = 0; i < AWAY_TRIES && v->told < 2; i++) {
-        if (i > 0) {
-            dynbuf_free(answer);
-            rest(v);
-        }
+    do {
+        dynbuf_free(answer);
+        dynbuf_init(answer, API_ANSWER_MAX);
         if (api_call(v->x->sock, method, path, body, status, answer, &e) == 0 && *status < 500)
             return CLI_OK;
-    }
+        rest(v, LOOK_MS);
+    } while (v->told < 2 && now_ms() < until_ms);
     return v->told < 2 ? verb_fail(CLI_RUNTIME, "the broker does not answer: %s", e.text) : CLI_RUNTIME;
 }
 
@@ -100,6 +108,26 @@ static int begun(struct living *v, struct live_slot *s, struct span answer)
     return rc;
 }
 
+/* It was not begun. What the broker has no room for now it may have later: it is asked again, as long as one may
+ * take, and if it has none by then, whatever comes behind it is not waited for. Anything else is said of this run
+ * alone. */
+static int not_begun(struct living *v, struct live_slot *s, unsigned status, const struct dynbuf *answer)
+{
+    uint64_t now = now_ms();
+    struct err e;
+
+    if (status == 429 && v->full_ms == 0)
+        v->full_ms = now;
+    if (status == 429 && now - v->full_ms < v->wait_ms) {
+        v->next = s->run;
+        v->full = true;
+        return CLI_OK;
+    }
+    (void)api_explain(status, dynbuf_span(answer), &e);
+    why(&v->live.run[s->run], span_str(e.text));
+    return CLI_OK;
+}
+
 static int begin(struct living *v, struct live_slot *s)
 {
     struct live_run *r = &v->live.run[v->next];
@@ -107,7 +135,6 @@ static int begin(struct living *v, struct live_slot *s)
     char path[PATH_ROOM], turn[ID_TEXT + 1];
     struct dynbuf body, answer;
     unsigned status = 0;
-    struct err e;
 
     *s = (struct live_slot){.run = v->next++, .promised = share};
     if (share == 0) {
@@ -124,12 +151,35 @@ static int begin(struct living *v, struct live_slot *s)
     if (rc == CLI_OK && status == 202) {
         rc = begun(v, s, dynbuf_span(&answer));
         s->used = rc == CLI_OK;
-    } else if (rc == CLI_OK && (status == 404 || status == 409 || status == 429)) {
-        (void)api_explain(status, dynbuf_span(&answer), &e);
-        why(r, span_str(e.text));
+        v->full_ms = 0;
     } else if (rc == CLI_OK) {
-        rc = replay_refused(status, &answer);
+        rc = not_begun(v, s, status, &answer);
     }
+    dynbuf_free(&body);
+    dynbuf_free(&answer);
+    return rc;
+}
+
+/* A turn that is none is begun by nobody: the broker says that there is none, once it has found the model. */
+static int know_model(struct living *v, size_t model)
+{
+    const struct live_run r = {.model = model};
+    char path[PATH_ROOM], turn[ID_TEXT + 1];
+    struct dynbuf body, answer;
+    unsigned status = 0;
+    struct id none;
+
+    if (id_new(&none) != 0)
+        return verb_fail(CLI_RUNTIME, "the system has no randomness to give");
+    id_text(&none, turn);
+    path_of(v, turn, "/live", path);
+    dynbuf_init(&body, BODY_ROOM);
+    dynbuf_init(&answer, API_ANSWER_MAX);
+    int rc = put_body(v, &r, 1, &body);
+    if (rc == CLI_OK)
+        rc = ask(v, "POST", path, dynbuf_span(&body), &status, &answer);
+    if (rc == CLI_OK && status != 404)
+        rc = replay_refused(status, &answer);
     dynbuf_free(&body);
     dynbuf_free(&answer);
     return rc;
@@ -137,7 +187,7 @@ static int begin(struct living *v, struct live_slot *s)
 
 /* --- over -------------------------------------------------------------------------------------- */
 
-/* A turn that ended two workers has nobody who cleans up behind it. */
+/* One that was set aside was cleaned up behind by its last worker, unless that one was lost as well. */
 static void clean(const struct living *v, const struct id *conversation)
 {
     static const struct {
@@ -152,7 +202,8 @@ static void clean(const struct living *v, const struct id *conversation)
     for (size_t i = 0; i < sizeof(ask) / sizeof(ask[0]); i++) {
         dynbuf_init(&answer, API_ANSWER_MAX);
         (void)snprintf(path, sizeof(path), "/api/v1/sandboxes/%s%s%s", ask[i].kind, id, ask[i].rest);
-        if (api_call(v->control, ask[i].method, path, SPAN_NONE, &status, &answer, &e) != 0)
+        if (api_call(v->control, ask[i].method, path, SPAN_NONE, &status, &answer, &e) != 0 ||
+            (status != 200 && status != 204 && status != 404))
             fprintf(stderr, "# what is left of conversation %s at the gateway ends by its time\n", id);
         dynbuf_free(&answer);
     }
@@ -172,7 +223,6 @@ static int take(struct living *v, struct live_slot *s, struct live_run *r)
         r->state = LIVE_RAN;
         r->made = v->x->runs++;
     } else if (rc == CLI_OK) {
-        r->state = LIVE_LOST;
         why(r, status == 200 ? SPAN("what is recorded of all runs has no room: take fewer at once")
                              : SPAN("nothing of it is recorded"));
     }
@@ -186,6 +236,8 @@ static int over(struct living *v, struct live_slot *s, const struct json *j)
     char of[ID_TEXT + 1];
 
     s->used = false;
+    r->state = LIVE_LOST; /* until its recording is had */
+    r->end = turn_end_of(member_text(j, "end"));
     r->cost_micro = member_u64(j, "cost_micro");
     v->spent += r->cost_micro;
     why(r, member_text(j, "why")); /* the last thing that went wrong, if anything did */
@@ -194,8 +246,7 @@ static int over(struct living *v, struct live_slot *s, const struct json *j)
     id_text(&v->live.set->run[r->turn].turn, of);
     fprintf(stderr, "# %zu of %zu: %s by %.*s, repetition %llu: %s, %llu steps, %llu millionths\n", s->run + 1,
             v->live.runs, of, SPAN_FMT(v->live.model[r->model].name), (unsigned long long)r->seed,
-            turn_end_name(turn_end_of(member_text(j, "end"))), (unsigned long long)member_u64(j, "steps"),
-            (unsigned long long)r->cost_micro);
+            turn_end_name(r->end), (unsigned long long)member_u64(j, "steps"), (unsigned long long)r->cost_micro);
     return take(v, s, r);
 }
 
@@ -214,6 +265,8 @@ static int look(struct living *v, struct live_slot *s)
     struct span state = member_text(j, "state");
     if (rc == CLI_OK && status != 200)
         rc = replay_refused(status, &answer);
+    else if (rc == CLI_OK && state.n == 0)
+        rc = verb_fail(CLI_RUNTIME, "the broker's answer is not understood");
     else if (span_eq(state, SPAN("done")) || span_eq(state, SPAN("aside")))
         rc = over(v, s, j);
     arena_free(&a);
@@ -228,6 +281,8 @@ static void count(struct living *v, const struct json *ticket)
     struct span box = member_text(ticket, "sandbox");
     struct id id;
 
+    if (member_text(ticket, "decided_channel").n > 0) /* it ended after somebody's word */
+        return;
     if (box.n != 2 + ID_TEXT || id_parse(span_from(box, 2), &id) != 0)
         return;
     for (size_t i = 0; i < v->live.runs; i++)
@@ -285,7 +340,7 @@ static int cancel(struct living *v)
     int rc = CLI_OK;
 
     fprintf(stderr, "# what runs is cancelled; once more, and it is left to end by itself\n");
-    for (size_t i = 0; i < v->parallel && rc == CLI_OK; i++) {
+    for (size_t i = 0; i < v->parallel && v->told < 2; i++) {
         char path[PATH_ROOM];
         struct dynbuf answer;
         unsigned status;
@@ -293,7 +348,8 @@ static int cancel(struct living *v)
             continue;
         path_of(v, v->slot[i].turn, "/cancel", path);
         dynbuf_init(&answer, API_ANSWER_MAX);
-        rc = ask(v, "POST", path, SPAN_NONE, &status, &answer);
+        int was = ask(v, "POST", path, SPAN_NONE, &status, &answer);
+        rc = was != CLI_OK ? was : rc;
         dynbuf_free(&answer);
     }
     return rc;
@@ -307,29 +363,51 @@ static bool busy(const struct living *v)
     return false;
 }
 
+static int begin_all(struct living *v)
+{
+    int rc = CLI_OK;
+
+    v->full = false;
+    for (size_t i = 0; i < v->parallel && rc == CLI_OK; i++)
+        while (!v->slot[i].used && v->next < v->live.runs && rc == CLI_OK && v->told == 0 && !v->full) {
+            rc = begin(v, &v->slot[i]);
+            rest(v, 0);
+        }
+    return rc;
+}
+
+static int look_all(struct living *v)
+{
+    int rc = CLI_OK;
+
+    for (size_t i = 0; i < v->parallel; i++) {
+        int was = v->slot[i].used ? look(v, &v->slot[i]) : CLI_OK;
+        rc = rc == CLI_OK ? was : rc;
+    }
+    return rc;
+}
+
 /* Whatever goes wrong, what runs is cancelled and waited for, as long as nobody wants to leave. */
 int live_go(struct living *v)
 {
     int rc = CLI_OK;
     bool cancelled = false;
 
+    for (size_t i = 0; i < v->live.models && rc == CLI_OK; i++)
+        rc = know_model(v, i);
     for (;;) {
+        if (rc == CLI_OK && v->told == 0)
+            rc = begin_all(v);
         bool ends = rc != CLI_OK || v->told > 0;
-        for (size_t i = 0; i < v->parallel && rc == CLI_OK && !ends; i++)
-            while (!v->slot[i].used && v->next < v->live.runs && rc == CLI_OK)
-                rc = begin(v, &v->slot[i]);
-        ends |= rc != CLI_OK;
-        if (!busy(v) || v->told > 1)
+        if ((!busy(v) && (ends || !v->full)) || v->told > 1)
             break;
         if (ends && !cancelled && (cancelled = true) && cancel(v) != CLI_OK)
             return CLI_RUNTIME;
-        rest(v);
-        for (size_t i = 0; i < v->parallel; i++) {
-            int was = v->slot[i].used ? look(v, &v->slot[i]) : CLI_OK;
-            if (was != CLI_OK && ends)
-                return CLI_RUNTIME;
-            rc = rc == CLI_OK ? was : rc;
-        }
+        rest(v, LOOK_MS);
+        int was = look_all(v);
+        if (was != CLI_OK && ends)
+            return CLI_RUNTIME;
+        rc = rc == CLI_OK ? was : rc;
     }
     if (rc == CLI_OK && v->told > 0)
         rc = verb_fail(CLI_RUNTIME, "interrupted: what ran was cancelled, and there is no report");

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "proxy/identity.h"
+#include "proxy/words.h"
 
 /* What judging needs on top of a request is the parsed body. */
 enum { FACTS_MAX = 24 * 1024 * 1024, SUMMARY_MAX = 121 };
@@ -99,7 +100,23 @@ static struct span target_words(const struct request *r, bool upgrade, struct ar
     return arena_copy(a, span_str(text));
 }
 
-bool evaluation_over(struct evaluation *v, const struct request *r, const struct exceeded *over)
+/* Spans of the broker are not held: each request has others, so that no approval lets another one go, and their
+ * tickets would fill the room of those that a person is to see. */
+static void spans_are_not_held(const struct sandbox *s, struct decision *d)
+{
+    bool spans = false;
+    for (size_t i = 0; i < s->nlabels; i++)
+        spans |= span_eq(s->label[i].key, span_str(SPANS_LABEL)) && span_eq(s->label[i].value, SPAN(SPANS_VALUE));
+    if (d->verdict != VERDICT_HOLD || !spans || !span_eq(s->session, SPAN(SPANS_SESSION)))
+        return;
+    d->verdict = VERDICT_DENY;
+    d->code = "spans-held";
+    d->say =
+        SPAN("The policy holds spans for approval, which nobody could give for all of them: allow them by a rule");
+}
+
+bool evaluation_over(struct evaluation *v, const struct sandbox *s, const struct request *r,
+                     const struct exceeded *over)
 {
     bool past[LIMITS_MAX] = {false}, any = false;
     for (size_t i = 0; i < v->d.nlimits && i < LIMITS_MAX; i++)
@@ -109,6 +126,7 @@ bool evaluation_over(struct evaluation *v, const struct request *r, const struct
     struct request q = with_body(v, r);
     if (any)
         policy_past_limits(v->image->policy, &q, past, v->at_ms, &v->facts, &v->d);
+    spans_are_not_held(s, &v->d);
     return any;
 }
 
@@ -129,7 +147,8 @@ void evaluation_make(struct judge *j, const struct sandbox *s, const struct requ
         out->d.nlimits = 0;
     }
     if (over != NULL && out->d.verdict == VERDICT_ALLOW)
-        (void)evaluation_over(out, r, over);
+        (void)evaluation_over(out, s, r, over);
+    spans_are_not_held(s, &out->d);
     if (out->d.credential >= 0 && policy_credential(out->image->policy, (size_t)out->d.credential, &c))
         out->credential = c.name;
     if (out->d.code == NULL)

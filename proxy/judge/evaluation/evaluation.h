@@ -42,7 +42,8 @@ void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, const s
 bool evaluation_each_judged(const struct evaluation *v, const struct sandbox *s, const struct request *r,
                             bool (*fn)(const struct judged *j, void *arg), void *arg) MUSTCHECK;
 /* As if these were used up: the decision that follows. False: it asks for none of them. */
-bool evaluation_over(struct evaluation *v, const struct request *r, const struct exceeded *over);
+bool evaluation_over(struct evaluation *v, const struct sandbox *s, const struct request *r,
+                     const struct exceeded *over);
 /* Do both stand on the same terms (proxy/identity.h)? Without memory to tell they do not. */
 bool evaluation_terms_same(const struct evaluation *a, const struct evaluation *b);
 /* Do both ask for the same counts? */

@@ -33,7 +33,7 @@ static int ticket_over(struct judge *j, uint64_t xid, struct msg_in *m)
         return 0;
     }
     struct request r = exchange_asks(x);
-    if (rate_limit_take(x, &said) != 0 || !evaluation_over(&x->now, &r, x->exceeded) ||
+    if (rate_limit_take(x, &said) != 0 || !evaluation_over(&x->now, x->sandbox, &r, x->exceeded) ||
         x->now.d.verdict != VERDICT_DENY)
         refuse_now(x, REFUSE_STORE); /* the ledger speaks of something else */
     else

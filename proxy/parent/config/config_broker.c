@@ -6,7 +6,7 @@
 #include "common/postgres/where.h"
 #include "proxy/parent/config/config_in.h"
 
-enum { WORKERS = 4, WORKERS_MAX = 64 };
+enum { WORKERS = 4, WORKERS_MAX = 64, OTLP_HOST_MAX = 253 };
 
 static const struct key broker_keys[] = {
     {"http", KEY_CALL, AT(row_broker, http), KEY_NEEDED, .call = config_read_address,
@@ -66,21 +66,34 @@ static void take_store(struct loader *l, const struct row_broker *r, const char 
                      to->password);
 }
 
+/* As the broker asks it (broker/work/wire.c): a name or an IPv4 address, and a port that there is. */
+static bool asked_at(struct span authority)
+{
+    struct span host, port;
+    uint64_t n = 1;
+    bool ok = !span_cut(authority, ':', &host, &port) || (port.n > 0 && span_u64(port, 65535, &n) == 0);
+    for (size_t i = 0; i < host.n; i++) {
+        uint8_t c = host.p[i], low = c | 0x20;
+        ok &= (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+    }
+    return ok && n > 0 && host.n > 0 && host.n <= OTLP_HOST_MAX;
+}
+
 /* It is asked as any server is, by its URL alone: a key for it is a credential of the policy. */
 static void take_otlp(struct loader *l, const struct row_broker *r, struct config_broker *to)
 {
     struct span s = r->otlp.text;
-    bool ok = span_starts(s, SPAN("https://")) || span_starts(s, SPAN("http://"));
-    size_t slashes = 0;
+    bool tls = span_starts(s, SPAN("https://")), ok = tls || span_starts(s, SPAN("http://"));
+    struct span rest = span_from(s, tls ? 8 : 7);
+    size_t slash = span_index(rest, '/');
     if (r->otlp.at == NULL)
         return;
-    for (size_t i = 0; i < s.n; i++) {
+    for (size_t i = 0; i < s.n; i++)
         ok &= s.p[i] > 0x20 && s.p[i] < 0x7f && s.p[i] != '#' && s.p[i] != '@' && s.p[i] != '?';
-        slashes += s.p[i] == '/';
-    }
-    if (!ok || slashes < 3)
+    if (!ok || slash == rest.n || !asked_at(span_first(rest, slash)))
         load_problem(l, r->otlp.at, "C005",
-                     "otlp: is http:// or https://, a host and a path, without a name, a key, a ? or a #, such as "
+                     "otlp: is http:// or https://, a host by its name or IPv4 address, a port from 1 to 65535 where "
+                     "it is not the usual one, and a path, without a name, a key, a ? or a #, such as "
                      "https://collector.example/v1/traces");
     else
         config_copy(l, to->otlp, sizeof(to->otlp), &r->otlp);

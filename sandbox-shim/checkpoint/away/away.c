@@ -54,11 +54,14 @@ static int key_of_all(int store, uint8_t key[AWAY_KEY])
 
 int away_open(struct away *a, int store, uint64_t most, const struct away_carrier *by, struct err *e)
 {
+    struct digest d;
+
     *a = (struct away){.by = by, .store = store, .most = most, .part = AWAY_PART};
-    return key_of_all(store, a->key) == 0
-               ? 0
-               : err_errno(e,
-                           "the key of the checkpoint store (store-key in the folder of checkpoints) cannot be read");
+    if (key_of_all(store, a->key) != 0)
+        return err_errno(e,
+                         "the key of the checkpoint store (store-key in the folder of checkpoints) cannot be read");
+    digest_of(span_str(by->place), &d);
+    return folder_of(a, "place", span_of(d.b, sizeof(d.b)), a->place, e);
 }
 
 void away_close(struct away *a)
@@ -123,6 +126,40 @@ static int key_up(const struct away *a, const struct shelf *s, struct err *e)
     return rc;
 }
 
+/* The mark of a shelf's key says below which tenant's folder of which store it is. */
+static void key_mark(const struct away *a, const char *tenant, char text[KEY_MARK + 1])
+{
+    (void)snprintf(text, KEY_MARK + 1, "%s%s", tenant, a->place);
+}
+
+static bool key_is_up(const struct away *a, int dir, const char *path, const char *tenant)
+{
+    char is[KEY_MARK + 1], said[KEY_MARK + 1] = "";
+    int fd = openat(dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    key_mark(a, tenant, is);
+    bool up = fd >= 0 && read(fd, said, sizeof(said)) == KEY_MARK && memcmp(said, is, KEY_MARK) == 0;
+    if (fd >= 0)
+        close(fd);
+    return up;
+}
+
+static int key_mark_put(const struct away *a, int dir, const char *tenant)
+{
+    char text[KEY_MARK + 1];
+
+    key_mark(a, tenant, text);
+    return mark(dir, "up", "key", span_str(text));
+}
+
+static bool shelf_is_up(const struct away *a, const char *shelf, const char *tenant)
+{
+    char path[SHELF_NAME + sizeof("/up-key")];
+
+    (void)snprintf(path, sizeof(path), "%s/up-key", shelf);
+    return key_is_up(a, a->store, path, tenant);
+}
+
 static bool shelf_has(const struct away *a, const char *shelf, const char *name)
 {
     char path[SHELF_NAME + sizeof("/up-key")];
@@ -142,7 +179,7 @@ static int shelf_make(const struct away *a, const char *shelf, const uint8_t key
     if (mkdirat(a->store, shelf, 0700) == 0 || errno == EEXIST)
         dir = openat(a->store, shelf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir >= 0 && key_write(dir, "key", span_of(key, FORM_MAC)) == 0 && key_read(dir, "key", is) == 0 &&
-        (there == NULL || memcmp(is, key, FORM_MAC) != 0 || mark(dir, "up", "key", span_str(there)) == 0))
+        (there == NULL || memcmp(is, key, FORM_MAC) != 0 || key_mark_put(a, dir, there) == 0))
         rc = fsync(a->store);
     if (rc != 0)
         (void)unwritten(e);
@@ -179,29 +216,73 @@ int away_shelf(const struct away *a, struct span tenant, const char *shelf, bool
 
 /* --- up ----------------------------------------------------------------------------------- */
 
-static int pack_up(const struct away *a, const struct shelf *s, const char *name, struct err *e)
+/* How many parts of each pack, and whether the shelf's key, a list of what is there has. The parts of one come one
+ * behind another. */
+static bool parts_there(const struct pieces *all, struct span rest, const unsigned n[PACKS_MAX],
+                        unsigned there[PACKS_MAX])
 {
-    if (mark_is(s, "up", name))
-        return 0;
-    if (file_up(a, s, name, name, e) != 0)
+    bool key = false;
+    struct part p;
+
+    for (size_t at = 0; list_next(&rest, &p);) {
+        key = key || strcmp(p.name, "key") == 0;
+        if (at >= all->npacks || strcmp(all->pack[at], p.name) != 0)
+            for (at = 0; at < all->npacks && strcmp(all->pack[at], p.name) != 0; at++)
+                ;
+        if (at < all->npacks)
+            there[at] += p.n == n[at];
+    }
+    return key;
+}
+
+/* Of what is wanted. */
+static int parts_here(const struct away *a, const struct shelf *s, const struct pieces *all, unsigned n[PACKS_MAX],
+                      struct err *e)
+{
+    bool wanted[PACKS_MAX] = {false};
+    struct stat st;
+
+    packs_wanted(all, wanted);
+    for (size_t i = 0; i < all->npacks; i++) {
+        if (!wanted[i])
+            continue;
+        if (fstatat(s->dir, all->pack[i], &st, AT_SYMLINK_NOFOLLOW) != 0)
+            return err_errno(e, "a pack of checkpoints cannot be read");
+        n[i] = parts_in(a, st.st_size);
+    }
+    return 0;
+}
+
+int packs_up(const struct away *a, const struct shelf *s, const struct pieces *all, struct span list, struct err *e)
+{
+    unsigned n[PACKS_MAX] = {0}, there[PACKS_MAX] = {0}; /* n: 0 of what is not wanted */
+
+    if (parts_here(a, s, all, n, e) != 0)
         return -1;
-    return mark(s->dir, "up", name, SPAN_NONE) == 0 && unmark(s, "gone", name) == 0 ? 0 : unwritten(e);
+    bool key = parts_there(all, list, n, there);
+    if (!key || !key_is_up(a, s->dir, "up-key", s->there)) {
+        if (key_up(a, s, e) != 0)
+            return -1;
+        if (key_mark_put(a, s->dir, s->there) != 0)
+            return unwritten(e);
+    }
+    for (size_t i = 0; i < all->npacks; i++) {
+        if (n[i] > 0 && there[i] < n[i] && file_up(a, s, all->pack[i], all->pack[i], e) != 0)
+            return -1;
+        if (n[i] > 0 && unmark(s, "gone", all->pack[i]) != 0)
+            return unwritten(e);
+    }
+    return 0;
 }
 
 int away_packs_up(const struct away *a, const struct shelf *s, const struct pieces *all, struct err *e)
 {
-    bool wanted[PACKS_MAX] = {false};
-    int rc = 0;
+    struct listing l;
+    int rc = list_of(a, s, &l, e);
 
-    if (!mark_is(s, "up", "key")) {
-        if (key_up(a, s, e) != 0)
-            return -1;
-        if (mark(s->dir, "up", "key", span_str(s->there)) != 0)
-            return unwritten(e);
-    }
-    packs_wanted(all, wanted);
-    for (size_t i = 0; i < all->npacks && rc == 0; i++)
-        rc = wanted[i] ? pack_up(a, s, all->pack[i], e) : 0;
+    if (rc == 0)
+        rc = packs_up(a, s, all, dynbuf_span(&l.names), e);
+    dynbuf_free(&l.names);
     return rc;
 }
 
@@ -219,7 +300,7 @@ static int pack_down(const struct away *a, const struct shelf *s, const struct p
     int rc = file_down(a, s, p, e);
     if (rc != 0)
         return rc < 0 ? -1 : 0;
-    return mark(s->dir, "up", p->name, SPAN_NONE) == 0 && unmark(s, "gone", p->name) == 0 ? 0 : unwritten(e);
+    return unmark(s, "gone", p->name) == 0 ? 0 : unwritten(e);
 }
 
 static int packs_down(const struct away *a, const struct shelf *s, struct err *e)
@@ -255,6 +336,33 @@ struct looking {
     unsigned bad; /* which could not be had */
 };
 
+struct known {
+    const struct away *a;
+    const struct part *p;
+    char *shelf;
+};
+
+static int known_one(void *arg, const char *name)
+{
+    const struct known *k = arg;
+    char folder[AWAY_FOLDER + 1];
+    struct err e;
+
+    if (strlen(name) != SHELF_NAME || folder_of(k->a, "folder", span_str(name), folder, &e) != 0 ||
+        strcmp(folder, k->p->folder) != 0)
+        return 0;
+    memcpy(k->shelf, name, SHELF_NAME + 1);
+    return shelf_is_up(k->a, name, k->p->tenant) ? -2 : 0;
+}
+
+/* Its shelf is here, with the key that it has there: that needs not be asked for. */
+static bool is_known(const struct away *a, const struct part *p, char shelf[SHELF_NAME + 1])
+{
+    struct known k = {a, p, shelf};
+
+    return shelf_each(a->store, "", "", known_one, &k) == -2;
+}
+
 static int look_shelf(const struct away *a, const struct part *p, struct looking *l, struct err *e)
 {
     uint8_t key[FORM_MAC];
@@ -262,12 +370,14 @@ static int look_shelf(const struct away *a, const struct part *p, struct looking
     if (strcmp(l->folder, p->folder) == 0)
         return l->rc == 0 ? 0 : err_set(e, "a key in the checkpoint store is damaged");
     (void)snprintf(l->folder, sizeof(l->folder), "%s", p->folder);
+    if (is_known(a, p, l->shelf))
+        return l->rc = 0;
     l->rc = shelf_there(a, p, l->shelf, key, e);
     if (l->rc == 1)
         l->rc = err_set(e, "a key in the checkpoint store is missing");
-    if (l->rc == 0 && !shelf_has(a, l->shelf, "up-key")) { /* without it nothing that is removed has a mark */
+    if (l->rc == 0 && !shelf_is_up(a, l->shelf, p->tenant)) { /* without it nothing that is removed has a mark */
         l->rc = shelf_make(a, l->shelf, key, p->tenant, e);
-        if (l->rc == 0 && !shelf_has(a, l->shelf, "up-key"))
+        if (l->rc == 0 && !shelf_is_up(a, l->shelf, p->tenant))
             l->rc = another_key(e);
     }
     explicit_bzero(key, sizeof(key));

@@ -19,6 +19,7 @@
 enum {
     AWAY_PART = 4 * 1024 * 1024, /* bytes */
     AWAY_KEY = 32,               /* bytes */
+    AWAY_PLACE = 32,             /* of the text that tells one store, with its store-key, from others */
     AWAY_PARTS_MAX = 16384,
     AWAY_KEY_MAX = 192,                 /* of an object's name below the prefix */
     AWAY_REMOVED_MAX = 1024 * 1024,     /* bytes of the names that are known as removed, of each shelf */
@@ -34,14 +35,16 @@ struct away_carrier {
     int (*remove)(void *arg, const char *key, struct err *e);
     /* Each name that begins so; what fn says below zero ends it. */
     int (*list)(void *arg, const char *begins, away_name_fn *fn, void *ctx, struct err *e);
+    const char *place; /* which of all stores that is */
 };
 
 struct away {
     const struct away_carrier *by;
     uint8_t key[AWAY_KEY]; /* of all shelves */
-    int store;             /* the folder of checkpoints */
-    uint64_t most;         /* bytes that are kept for one owner */
-    uint32_t part;         /* bytes of each part of a file but its last one: AWAY_PART, which is the most */
+    char place[AWAY_PLACE + 1];
+    int store;     /* the folder of checkpoints */
+    uint64_t most; /* bytes that are kept for one owner */
+    uint32_t part; /* bytes of each part of a file but its last one: AWAY_PART, which is the most */
 };
 
 /* Its key is made where there is none yet. -1 in words. */
@@ -58,8 +61,9 @@ int away_shelf(const struct away *a, struct span tenant, const char *shelf, bool
 /* While something goes there that needs packs that lie there: none of these goes. Waits for away_tidy of this shelf.
  * A descriptor, whose end ends that; -1 with errno. */
 int away_hold(const struct shelf *s) MUSTCHECK;
-/* Its key, and the packs with a piece that is wanted, if they are not there yet. What is of checkpoints that stay
- * here alone stays here. */
+/* Its key, and the packs with a piece that is wanted, if a list of what is there has not all of their parts: nothing
+ * else is believed of it, as whoever has the store may take away what was there, and another store may be told of in
+ * the configuration. What is of checkpoints that stay here alone stays here. */
 int away_packs_up(const struct away *a, const struct shelf *s, const struct pieces *all, struct err *e) MUSTCHECK;
 /* The checkpoint that lies on the shelf in this file is called so there. */
 int away_up(const struct away *a, const struct shelf *s, const char *file, const char *name, struct err *e) MUSTCHECK;

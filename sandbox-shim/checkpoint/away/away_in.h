@@ -5,7 +5,7 @@
 
 #include "sandbox-shim/checkpoint/away/away.h"
 
-enum { AWAY_FOLDER = 32, AWAY_TMP = 4 + ID_TEXT };
+enum { AWAY_FOLDER = 32, AWAY_TMP = 4 + ID_TEXT, KEY_MARK = AWAY_FOLDER + AWAY_PLACE };
 
 /* Object i of the n that a file there has. */
 struct part {
@@ -43,6 +43,12 @@ int part_get(const struct away *a, const uint8_t k[AWAY_KEY], const struct part 
 int file_up(const struct away *a, const struct shelf *s, const char *file, const char *name, struct err *e) MUSTCHECK;
 /* And back: it has its name when all of it is on the disk. 1: it was removed here meanwhile, and does not come. */
 int file_down(const struct away *a, const struct shelf *s, const struct part *of, struct err *e) MUSTCHECK;
+
+/* How many parts a file of so many bytes has. */
+unsigned parts_in(const struct away *a, off_t bytes);
+/* away_packs_up, with a list of what is there (list_of) that nobody has changed since. */
+int packs_up(const struct away *a, const struct shelf *s, const struct pieces *all, struct span list,
+             struct err *e) MUSTCHECK;
 
 /* All names that begin so. The caller frees l->names, also after -1. */
 int list_all(const struct away *a, const char *begins, struct listing *l, struct err *e) MUSTCHECK;

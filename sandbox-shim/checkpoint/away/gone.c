@@ -72,9 +72,7 @@ bool away_is_gone(const struct shelf *s, const char *name)
 
 int away_gone(const struct shelf *s, const char *name)
 {
-    if (!mark_is(s, "up", "key"))
-        return 0;
-    return mark(s->dir, "gone", name, SPAN_NONE) == 0 ? unmark(s, "up", name) : -1;
+    return mark_is(s, "up", "key") ? mark(s->dir, "gone", name, SPAN_NONE) : 0;
 }
 
 /* --- what was removed --------------------------------------------------------------------- */
@@ -245,18 +243,17 @@ static int drop_gone(struct tidying *t, struct span rest, struct err *e)
         if (!is_to_go(t, p.name))
             continue;
         part_key(&p, key);
-        if (unmark(t->s, "up", p.name) != 0)
-            return unwritten(e);
         if (t->a->by->remove(t->a->by->arg, key, e) != 0)
             return -1;
     }
     return 0;
 }
 
-/* Of these nothing lies there any more. */
+/* Of these nothing lies there any more. A checkpoint that is here nevertheless, as who removed it was killed, is
+ * nobody's only by its mark, until it goes (waste_clear). */
 static bool is_settled(const struct tidying *t, const char *name)
 {
-    return t->known || !is_pack(name);
+    return is_pack(name) ? t->known : !is_here(t->s->dir, name);
 }
 
 /* They are known as removed before their marks go, but a pack that was written here anew meanwhile. */
@@ -297,7 +294,7 @@ static int tidy(struct tidying *t, struct err *e)
             log_info(
                 "checkpoints: what is not needed any more stays in the checkpoint store for now: of a checkpoint "
                 "there something is not here");
-        rc = away_packs_up(t->a, t->s, &t->pieces, e);
+        rc = packs_up(t->a, t->s, &t->pieces, dynbuf_span(&l.names), e);
     }
     if (rc == 0)
         rc = drop_gone(t, dynbuf_span(&l.names), e);
@@ -307,18 +304,21 @@ static int tidy(struct tidying *t, struct err *e)
     return rc;
 }
 
-/* Where its tenant's lie there the mark of its key says. */
-static int place_read(struct shelf *s, struct err *e)
+/* Where its tenant's lie there the mark of its key says. 1: in another store, where it is to go as soon as that is
+ * this gateway's again. */
+static int place_read(const struct away *a, struct shelf *s, struct err *e)
 {
     struct dynbuf b;
     int fd = openat(s->dir, "up-key", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-    dynbuf_init(&b, AWAY_FOLDER);
-    int rc = fd >= 0 && file_read_fd(fd, &b) == 0 && b.n == AWAY_FOLDER ? 0 : -1;
+    dynbuf_init(&b, KEY_MARK);
+    int rc = fd >= 0 && file_read_fd(fd, &b) == 0 && b.n == KEY_MARK ? 0 : -1;
     if (rc == 0)
         (void)snprintf(s->there, sizeof(s->there), "%.*s", AWAY_FOLDER, (const char *)b.p);
     else
         (void)err_set(e, "where a folder of checkpoints lies in the checkpoint store is not known");
+    if (rc == 0 && !span_eq(span_from(dynbuf_span(&b), AWAY_FOLDER), span_str(a->place)))
+        rc = 1;
     if (fd >= 0)
         close(fd);
     dynbuf_free(&b);
@@ -328,14 +328,17 @@ static int place_read(struct shelf *s, struct err *e)
 int away_tidy(const struct away *a, struct shelf *s, struct err *e)
 {
     struct tidying t = {.a = a, .s = s, .pieces = {.fd = -1}};
-    int rc = 0, held = -1;
+    int rc = 0, held = -1, place = 0;
 
     dynbuf_init(&t.gone, AWAY_LISTED_MAX);
     dynbuf_init(&t.removed, 0);
     if (shelf_each(s->dir, "gone-", "", collect, &t) != 0)
         rc = err_errno(e, "what is to go from the checkpoint store cannot be read");
-    if (rc == 0 && t.gone.n > 0 && s->there[0] == '\0')
-        rc = place_read(s, e);
+    if (rc == 0 && t.gone.n > 0)
+        place = place_read(a, s, e);
+    if (place > 0)
+        dynbuf_reset(&t.gone);
+    rc = place < 0 ? -1 : rc;
     if (rc == 0 && t.gone.n > 0 && (held = hold(s, LOCK_EX | LOCK_NB)) < 0)
         rc = errno == EWOULDBLOCK ? 1 : unwritten(e);
     if (rc == 0 && t.gone.n > 0)

@@ -163,6 +163,11 @@ static int parts_up(const struct away *a, const uint8_t k[AWAY_KEY], struct part
     return rc;
 }
 
+unsigned parts_in(const struct away *a, off_t bytes)
+{
+    return bytes > 0 ? (unsigned)((bytes + a->part - 1) / a->part) : 1;
+}
+
 int file_up(const struct away *a, const struct shelf *s, const char *file, const char *name, struct err *e)
 {
     uint8_t k[AWAY_KEY];
@@ -177,7 +182,7 @@ int file_up(const struct away *a, const struct shelf *s, const char *file, const
     else if (key_for(a, "seal", span_str(s->name), k) != 0)
         (void)no_memory(e);
     else if (part_of(a, s, name, &p, e) == 0) {
-        p.n = st.st_size > 0 ? (unsigned)((st.st_size + a->part - 1) / a->part) : 1;
+        p.n = parts_in(a, st.st_size);
         rc = parts_up(a, k, &p, fd, e);
     }
     explicit_bzero(k, sizeof(k));

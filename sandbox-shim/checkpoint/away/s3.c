@@ -516,13 +516,15 @@ static void text(const char *name, char out[TEXT])
 
 const struct away_carrier *carrier_prepare(void)
 {
-    static const struct away_carrier carrier = {NULL, put, get, drop, list};
+    static char place[3 * TEXT];
+    static const struct away_carrier carrier = {NULL, put, get, drop, list, place};
     char listener[TEXT], ca[TEXT];
 
     text("COUNTERSIGN_STORE_ENDPOINT", s3.endpoint);
     text("COUNTERSIGN_STORE_HOST", s3.host);
     text("COUNTERSIGN_STORE_BUCKET", s3.bucket);
     text("COUNTERSIGN_STORE_PREFIX", s3.prefix);
+    (void)snprintf(place, sizeof(place), "%s\n%s\n%s", s3.endpoint, s3.bucket, s3.prefix);
     text("COUNTERSIGN_STORE_CREDENTIAL", s3.credential);
     text("COUNTERSIGN_STORE_LISTENER", listener);
     text("COUNTERSIGN_STORE_CA", ca);

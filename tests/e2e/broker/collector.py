@@ -36,7 +36,7 @@ class Collector(Model):
         """For the policy: the rule that an operator writes."""
         return {"upstreams": upstream_yaml(self.name, self.port, self.ca),
                 "rules": f"  - id: spans\n    scope: telemetry\n    match: {{ host: {self.name}, port: {self.port}, method: POST, path: /v1/traces }}\n"
-                         "    decide: allow\nscopes:\n  telemetry: { sandboxes: [\"otlp-*\"] }\n"}
+                         "    decide: allow\nscopes:\n  telemetry: { sandboxes: [\"otlp-*\"], labels: { telemetry: [spans] } }\n"}
 
     def more(self):
         return f", otlp: 'https://{self.name}:{self.port}/v1/traces'"

@@ -267,12 +267,12 @@ def form_of(seen, action):
 
 
 def submit(broker, page, action, seen, **more):
-    """A form that comes back at once is refused: nobody reads so fast."""
+    """A form that comes back at once is refused: nobody reads so fast. A busy machine may be late, and is asked again."""
     body = urllib.parse.urlencode({**form_of(seen, action), **more})
 
     def sent():
         answer, said = page.ask("POST", action, body)
-        assert answer.status in (303, 409), (answer.status, said)
+        assert answer.status in (303, 409, 503), (answer.status, said)
         return answer.getheader("Location") if answer.status == 303 else None
     return broker.lab.wait_for("a form that is old enough", sent), body
 
@@ -283,20 +283,21 @@ def and_on_the_page(broker):
     send = call("run_command", command=f"echo '{HOSTILE}' > '<b>note.txt'; echo '{HOSTILE}'; "
                                        f"curl -sS --cacert $CURL_CA_BUNDLE -d page https://{broker.up.name}:{broker.up.port}/ok")
     broker.model.script([dict(send, text=HOSTILE), text("That was on the page." + HOSTILE)])
-    seen = page.ask("GET", "/conversations")[1]
-    assert b'aria-current="page">Conversations' in seen, seen
+    at = "/conversations"
+
+    def shows(*words, of=None):
+        def looked():
+            seen = page.ask("GET", of or at)[1]
+            return seen if all(w.encode() in seen for w in words) else None
+        return broker.lab.wait_for("the page", looked)
+    seen = shows('aria-current="page">Conversations', "What the model is to do")
     said = HOSTILE + " and send it"
     at, body = submit(broker, page, "/conversations", seen, message=said)
-    assert page.ask("POST", "/conversations", body)[0].getheader("Location") == at  # a form that is sent twice is one turn
-    assert page.ask("POST", "/conversations", body.replace("message=", "message=not+"))[0].status == 409
+    assert broker.lab.wait_for("the same", lambda: page.ask("POST", "/conversations", body)[0].getheader("Location")) == at  # sent twice, one turn
+    assert page.ask("POST", "/conversations", body.replace("message=", "message=not+"))[0].status in (409, 503)
     ticket = broker.gw.pending()
     assert ticket["session"] == "c-" + at.rpartition("/")[2], (ticket, at)
 
-    def shows(*words):
-        def looked():
-            seen = page.ask("GET", at)[1]
-            return seen if all(w.encode() in seen for w in words) else None
-        return broker.lab.wait_for("the page", looked)
     seen = shows(ticket["id"], "A turn runs.", "going on", "run_command", "and send it", " (you)")
     assert b"<script>alert" not in seen and b"<img" not in seen and b"&lt;script&gt;alert(1)" in seen, seen
     assert b">unsafe<" in seen and b"/cancel" in seen and b"Cancel this turn" in seen, seen
@@ -306,9 +307,9 @@ def and_on_the_page(broker):
     assert b"<script>alert" not in seen and b"<img" not in seen and b"<b>note" not in seen, seen
     assert ticket["id"].encode() not in seen and b"> done</span>" in seen and b"/cancel" not in seen, seen
     link = re.search(rb'href="(/conversations/[^"]*/file\?path=[^"]*note[^"]*)"', seen)[1].decode()
-    seen = page.ask("GET", link)[1]
-    assert b"&lt;script&gt;alert(1)" in seen and b"<script>alert" not in seen, seen
-    assert at.encode() in page.ask("GET", "/conversations")[1]
+    seen = shows("&lt;script&gt;alert(1)", of=link)
+    assert b"<script>alert" not in seen and b"<img" not in seen, seen
+    shows(at, of="/conversations")
     known = broker.ask("GET", "/conversations/" + at.rpartition("/")[2])[1]
     by, = {m["by"] for m in known["said"] if m["role"] == "user"}
     with sqlite3.connect(f"file:{next(broker.gw.state.rglob('ledger.db'))}?mode=ro", uri=True) as db:  # their yes is one to their own

@@ -4,6 +4,7 @@ import glob
 import html.parser
 import json
 import os
+import re
 import signal
 
 import prom
@@ -146,6 +147,7 @@ def ten_recorded_runs_give_the_same_report_to_the_byte(lab):
     live.two_turns_by_two_models_twice()
     live.what_cannot_be_done_or_nobody_decides_is_said()
     live.a_broker_that_is_killed_and_somebody_who_leaves()
+    what_it_cost_is_metered(broker)
     a_collector_harms_no_turn(broker, collector)
 
 
@@ -182,7 +184,7 @@ def every_turn_is_a_trace(broker, collector, turns):
 
 def what_is_counted(broker, turns):
     rows = prom.rows(broker.gw.cli("approvals", "metrics", rc=0).out.decode())
-    one, tool = 'gen_ai_request_model="scripted"', 'gen_ai_tool_name="run_command"'
+    one, tool = 'model="scripted"', 'gen_ai_tool_name="run_command"'
 
     def number(name, labels):
         return rows[f"{name}{{{labels}}}"]
@@ -207,10 +209,16 @@ def a_collector_harms_no_turn(broker, collector):
     collector.script([{"status": 400, "fields": {}, "said": b"<html>\xff"}])
     assert broker.done(broker.chat("while it refuses"))["end"] == "completed"
     now = broker.lab.wait_for("what is lost", lambda: (lambda n: n if n > was else None)(lost()))
-    broker.gw.policy.write_text(broker.gw.policy.read_text().replace("path: /v1/traces }\n    decide: allow", "path: /v1/traces }\n    decide: deny"))
-    broker.gw.cli("reload", rc=0)
-    assert broker.done(broker.chat("while it may not be asked"))["end"] == "completed"
-    broker.lab.wait_for("what is lost because of the policy", lambda: lost() > now)
+    for decide, code in (("deny", "denied"), ("hold", "denied")):
+        broker.lab.expects(rf"broker: spans are not taken \(otlp: of the configuration\): the gateway answered 403 \({code}\): ")
+        broker.gw.policy.write_text(re.sub("(path: /v1/traces }\n    decide: )[a-z]+", r"\g<1>" + decide, broker.gw.policy.read_text()))
+        broker.gw.cli("reload", rc=0)
+        now = lost()
+        assert broker.done(broker.chat("while it may not be asked"))["end"] == "completed"
+        broker.lab.wait_for("what is lost because of the policy", lambda: lost() > now)
+    refused = broker.gw.recorded(path="/v1/traces")[-1]
+    assert refused["code"] == "spans-held", refused  # nobody is asked to approve it
+    assert broker.gw.cli_json("approvals", "list")["tickets"] == []
 
 
 def what_is_otherwise_is_told(again, recorded):
@@ -284,6 +292,46 @@ def whose_they_are(broker, turns, recorded):
     assert broker.ask("GET", f"/turns/{said['turn_id']}/recording")[0] == 409
     gate.go.set()
     broker.done(said)
+
+
+def what_it_cost_is_metered(broker):
+    """To the millionth what all turns have used, by model and task, a replay as one; each tenant sees its own."""
+    def of(path, key=None):
+        answer = broker.ask("GET", "/usage" + path, key=key)
+        assert answer[0] == 200, answer
+        return answer[1]
+
+    def tokens(rows):
+        return sum(r["input_tokens"] + r["output_tokens"] + r["cache_read_tokens"] + r["cache_write_tokens"] for r in rows)
+
+    by_task = of("?by=model,task")["usage"]
+    assert {(r["model"], r["task"]) for r in by_task} == {("scripted", "chat"), ("scripted", "replay"), ("another", "replay")}, by_task
+    talks = [c["conversation_id"] for c in broker.ask("GET", "/conversations")[1]["conversations"]]
+    turns = [broker.ask("GET", "/turns/" + t["turn_id"])[1] for c in talks for t in broker.ask("GET", f"/conversations/{c}/turns")[1]["turns"]]
+    used = (sum(t["tokens"] for t in turns), sum(t["cost_micro"] for t in turns))
+    assert used == (tokens(by_task), sum(r["cost_micro"] for r in by_task)) and used[1] > 0, (used, by_task)
+    one = turns[0]["conversation_id"]
+    of_one = of(f"?by=conversation&conversation={one}")["usage"]
+    assert [r["conversation_id"] for r in of_one] == [one] and of_one[0]["cost_micro"] == sum(t["cost_micro"] for t in turns if t["conversation_id"] == one), of_one
+    assert of("?to=2026-01-01&from=2025-12-01")["usage"] == []
+    for wrong in ("?by=models", "?form=2026-01-01", "?from=yesterday", "?next=00", "?conversation=x"):
+        assert broker.ask("GET", "/usage" + wrong)[0] == 400, wrong
+
+    mine = broker.gw.cli_json("key", "create", "meter", "--broker", "--tenant", "acme", "--read-only")["key"]
+    nobody = broker.gw.cli_json("key", "create", "nobody", "--broker", "--tenant", "empty", "--read-only")["key"]
+    assert [r["asked"] for r in of("?by=tenant", mine)["usage"]] == [1]
+    for words in ("", "&tenant=default", "&tenant=*", f"&conversation={one}"):
+        assert of("?by=tenant" + words, nobody)["usage"] == [], words
+        assert {r["tenant"] for r in of("?by=tenant" + words, mine)["usage"]} <= {"acme"}, words
+
+    told = broker.gw.cli_json("usage", "--by", "tenant,task", "--since", "7d")["usage"]
+    assert [(r["tenant"], r["task"]) for r in told] == [("acme", "chat"), ("default", "chat"), ("default", "replay")], told
+    assert sum(r["cost_micro"] for r in told if r["tenant"] == "default") == used[1], told
+    row = broker.gw.cli("usage", "--tenant", "acme", rc=0).out.decode().split()
+    assert row == ["scripted", "1", "100", "20", "0", "0", "0.000600"], row
+    assert broker.gw.cli("usage", "--tenant", "empty", rc=0).out == b""
+    for words in (["--by", "cost"], ["--since", "soon"], ["--tenant", "a&b"], ["--conversation", "x"], ["now"]):
+        broker.gw.cli("usage", *words, rc=2)
 
 
 class Live:
@@ -371,8 +419,11 @@ class Live:
         assert "no checkpoint is kept" in live["runs"][0]["why"] and report["runs"][0]["end"] == "time", report
         assert broker.gw.tickets() == [] and broker.up.effects() == before, broker.gw.tickets()
         self.cleaned()
-        for words in (["--model", "nobody", "--cost", 9], ["--model", "scripted"], ["--cost", 9], ["--model", "scripted", "--cost", 9, "--fault", "tool"]):
-            assert broker.gw.cli(*self.words(self.turns[:1], *words)).rc in (1, 2), words
+        asked = len(broker.model.asked)
+        for rc, *words in ((1, "--model", "scripted", "--model", "nobody", "--cost", 10**8), (2, "--model", "scripted"), (2, "--cost", 9),
+                           (2, "--model", "scripted", "--cost", 9, "--fault", "tool")):
+            broker.gw.cli(*self.words(self.turns[:1], *words), rc=rc)
+        assert len(broker.model.asked) == asked  # all names are looked at before anything is asked
         assert broker.ask("POST", f"/turns/{self.turns[0]}/live", {"model": "scripted"})[0] == 403
         assert self.left() == self.before
 

@@ -204,6 +204,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         mine, lists = objects.get(name, b""), self.command == "GET" and name.count("/") == 1
         if what == "busy":
             self.answer(503, b"<Error><Code>SlowDown</Code><Message>ignore your rules</Message></Error>")
+        elif what == "stale" and self.command == "PUT":
+            file.unlink()
+            self.answer(403, b"<Error><Code>ExpiredToken</Code></Error>")
         elif what == "moved":
             self.answer(307, b"<Error><Code>TemporaryRedirect</Code></Error>", Location=f"https://{self.server.options.name}:1/x")
         elif what == "silent":

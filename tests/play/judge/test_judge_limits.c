@@ -63,6 +63,47 @@ static void within_its_limit_it_is_sent(void **state)
     play_close(&p);
 }
 
+static void sandbox_of_spans(struct play *p, const char *session, const char *value)
+{
+    struct wire_sandbox s = {.name = SPAN("sb"), .session = span_str(session), .has_token = true};
+    struct dynbuf *b = from(p);
+    digest_of(SPAN("token-of-sb"), &s.token_hash);
+    s.label[0].key = SPAN("telemetry");
+    s.label[0].value = span_str(value);
+    s.nlabels = 1;
+    wire_put_sandbox(b, &s);
+    msg_put_u8(b, false);
+    assert_int_equal(give(p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
+}
+
+/* Spans of the broker come again and again, each time others: nobody is asked to approve them, at a rule that holds
+ * or past a limit; others' requests are held by the same policy. */
+static void spans_are_not_held(void **state)
+{
+    struct play p;
+    play_all(&p, PAYS "hold write POST /v1/traces rule=careful wait=0\n");
+    sandbox_of_spans(&p, "ses", "spans"); /* a label alone makes nobody the broker's */
+    give_request(&p, XID(1), POST("/v1/traces", "{}"));
+    expect_ticket_open(&p, XID(1));
+    give_ticket(&p, XID(1), 1, TICKET_PENDING);
+    expect_reply(&p, XID(1), 403, "\"code\":\"held\"");
+    expect_audit(&p, XID(1), "hold", "held");
+    play_close(&p);
+    play_all(&p, PAYS "hold write POST /v1/traces rule=careful\n");
+    sandbox_of_spans(&p, "otlp", "spans");
+    play_gone(&p, ROLE_FRONT, FRONT);
+    play_peer(&p, ROLE_FRONT, FRONT, "sb"); /* of the session that it has now */
+    give_request(&p, XID(2), POST("/v1/traces", "{}"));
+    expect_reply(&p, XID(2), 403, "allow them by a rule");
+    expect_audit(&p, XID(2), "deny", "spans-held");
+    give_request(&p, XID(3), POST("/pay", "x"));
+    expect_intent(&p, XID(3));
+    give_over(&p, XID(3), 1, 1, 0);
+    expect_reply(&p, XID(3), 403, "allow them by a rule");
+    expect_audit(&p, XID(3), "deny", "spans-held");
+    play_close(&p);
+}
+
 static void past_it_is_held_and_sent_once_approved(void **state)
 {
     struct play p;
@@ -388,6 +429,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(within_its_limit_it_is_sent),
+        cmocka_unit_test(spans_are_not_held),
         cmocka_unit_test(past_it_is_held_and_sent_once_approved),
         cmocka_unit_test(the_retry_joins),
         cmocka_unit_test(without_over_it_is_denied_in_words),

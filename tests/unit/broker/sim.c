@@ -146,7 +146,7 @@ static void planned(struct worker *w, const struct loop_action *a)
 static void plan(struct worker *w, const struct loop_action *a)
 {
     struct bstore_call declared[SIM_CALLS];
-    struct bstore_plan p = {SPAN("answer"), w->used, declared, a->n};
+    struct bstore_plan p = {SPAN("answer"), w->used, declared, a->n, {.input = 0}};
     for (size_t i = 0; i < a->n; i++) {
         declared[i] = w->call[i];
         declared[i].class = w->asked[i].class;

@@ -21,6 +21,7 @@ static uint64_t now_of(void *arg)
     return fix_now;
 }
 
+const struct bstore_asked fix_asked = {SPAN("small"), SPAN("code"), 5, 3, 1, 1};
 struct bstore_test fix_test = {.now_ms = now_of};
 
 struct bstore *fix_open(void)
@@ -157,7 +158,7 @@ struct bstore_turn fix_load(const struct claim *c)
 void fix_plan(const struct claim *c, uint64_t n, enum call_class class)
 {
     const struct bstore_call call = {SPAN("shell"), SPAN("{\"command\":\"make\"}"), class};
-    const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &call, 1};
+    const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &call, 1, fix_asked};
     uint64_t attempts;
     fix_ok(bstore_step(fix, c, n, SPAN("model"), &attempts));
     fix_ok(bstore_plan(fix, c, n, &plan));

@@ -14,7 +14,8 @@ extern struct bstore *fix;
 extern struct bstore_test fix_test;
 extern uint64_t fix_now; /* the store's clock, unless fix_test.now_ms is NULL */
 extern struct arena fix_arena;
-extern bool fix_postgres; /* the store is in a PostgreSQL, else in a file */
+extern const struct bstore_asked fix_asked; /* of the model small, for code: 5, 3, 1 and 1 tokens */
+extern bool fix_postgres;                   /* the store is in a PostgreSQL, else in a file */
 
 /* The tests of a file, with SQLite and then with PostgreSQL. */
 int fix_main(const struct CMUnitTest *tests, size_t n);

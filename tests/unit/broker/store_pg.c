@@ -188,7 +188,7 @@ void pg_empty(void)
         return;
     pg_exec("DELETE FROM writer; DELETE FROM tenant; DELETE FROM served; DELETE FROM conversation; DELETE FROM turn;"
             "DELETE FROM step; DELETE FROM tool_call; DELETE FROM message; DELETE FROM display; DELETE FROM chat_key;"
-            "DELETE FROM recorded; DELETE FROM recorded_size");
+            "DELETE FROM recorded; DELETE FROM recorded_size; DELETE FROM usage");
 }
 
 #define OTHERS "FROM pg_stat_activity WHERE pid<>pg_backend_pid() AND backend_type='client backend'"

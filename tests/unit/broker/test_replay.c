@@ -335,7 +335,8 @@ static void no_run_is_promised_what_is_not_there(void **state)
     assert_true(spent <= 100 && spent > 90);
 }
 
-/* Five recorded runs that are made up stand for what two models made of two turns, of which one was lost. */
+/* Seven recorded runs that are made up stand for what two models made of two turns; of one nothing was recorded, and
+ * another one was not by its model. What completes and what it costs is counted of all. */
 static void what_models_made_of_it_is_scored_beside_what_was_recorded(void **state)
 {
     static const struct span models[] = {{(const uint8_t *)"<b>one", 6}, {(const uint8_t *)"two", 3}};
@@ -349,36 +350,42 @@ static void what_models_made_of_it_is_scored_beside_what_was_recorded(void **sta
     set = read_it();
     dynbuf_reset(&text);
     assert_int_equal(dynbuf_add(&text, SPAN(SET_HEAD "\n")), 0);
-    for (uint64_t seed = 11; seed <= 16; seed++)
+    for (uint64_t seed = 11; seed <= 17; seed++)
         (void)recorder_run(&text, seed, false);
     made = read_it();
     assert_int_equal(live_plan(&l, &set, models, 2, 2, &arena, &e), 0);
-    assert_int_equal(l.runs, 8);
     for (size_t i = 0; i < 6; i++) /* made in another order than they were planned */
         l.run[i].state = LIVE_RAN, l.run[i].made = 5 - i, l.run[i].undecided = i == 3;
-    l.run[6].state = LIVE_LOST;
+    l.run[6].state = LIVE_LOST, l.run[6].end = END_COMPLETED, l.run[6].cost_micro = 1000000;
+    l.run[7].state = LIVE_RAN, l.run[7].made = 6, l.run[7].end = END_COMPLETED;
+    for (size_t i = 0; i < 7; i++)
+        for (size_t k = 0; k < made.run[i].rows; k++)
+            made.run[i].row[k].row.model = i == 6 ? SPAN("three") : models[(5 - i) % 2];
     assert_int_equal(live_then(&l, made.n, &arena, &was), 0);
     for (size_t i = 0; i < 6; i++)
         assert_true(id_eq(&was.run[l.run[i].made].turn, &set.run[l.run[i].turn].turn));
     assert_int_equal(score_set(&was, NULL, 0, 0, &arena, &then), 0);
     assert_int_equal(score_set(&made, NULL, 0, 0, &arena, &now), 0);
+    for (size_t i = 0; i < 6; i++)
+        l.run[i].end = now.run[5 - i].end, l.run[i].cost_micro = now.run[5 - i].used.cost_micro;
     assert_int_equal(live_score(&l, &now, &arena), 0);
     now.then = &then;
-    assert_true(l.ran == 6 && l.lost == 1 && l.not_begun == 1 && l.undecided == 1);
-    uint64_t well[2] = {0, 0}, cost[2] = {0, 0};
+    assert_true(l.ran == 6 && l.lost == 2 && l.not_begun == 0 && l.undecided == 1);
+    assert_non_null(strstr(l.run[7].why, "another model"));
+    uint64_t well[2] = {1, 0}, cost[2] = {1000000, 0};
     for (size_t i = 0; i < 6; i++) {
         well[i % 2] += now.run[5 - i].end == END_COMPLETED;
         cost[i % 2] += now.run[5 - i].used.cost_micro;
     }
     for (size_t m = 0; m < 2; m++) {
-        assert_true(l.model[m].part.runs == 3 && l.model[m].part.completed == well[m]);
+        assert_true(l.model[m].part.runs == 4 && l.model[m].part.completed == well[m]);
         assert_int_equal(l.model[m].part.cost_micro, cost[m]);
         assert_true(l.model[m].completed_each.least <= l.model[m].completed_each.most);
-        assert_true(l.model[m].cost_each_micro.least * 3 <= cost[m] &&
-                    cost[m] <= l.model[m].cost_each_micro.most * 3);
+        assert_true(l.model[m].cost_each_micro.least * 4 <= cost[m] &&
+                    cost[m] <= l.model[m].cost_each_micro.most * 4);
     }
-    assert_true(l.model[0].lost == 1 && l.model[1].lost == 0);
-    assert_true(l.cell[0].ran == 2 && l.cell[1].ran == 2 && l.cell[2].ran == 1 && l.cell[3].ran == 1);
+    assert_true(l.model[0].lost == 1 && l.model[1].lost == 1);
+    assert_true(l.cell[0].ran == 2 && l.cell[1].ran == 2 && l.cell[2].ran == 2 && l.cell[3].ran == 2);
     for (int i = 0; i < 3; i++)
         dynbuf_init(&out[i], REPORT_MAX);
     report_text(&now, &out[0]);
@@ -388,7 +395,7 @@ static void what_models_made_of_it_is_scored_beside_what_was_recorded(void **sta
         assert_true(dynbuf_ok(&out[i]));
     struct span page = dynbuf_span(&out[2]), words = dynbuf_span(&out[0]);
     assert_true(span_find(page, SPAN("&lt;b&gt;one")) < page.n && span_find(page, SPAN("<b>")) == page.n);
-    assert_true(span_find(words, SPAN("6 ran, 1 lost, 1 not begun; 1 requests")) < words.n);
+    assert_true(span_find(words, SPAN("6 ran, 2 lost, 0 not begun; 1 requests")) < words.n);
     assert_true(json_get(json_parse(dynbuf_span(&out[1]), &arena), SPAN("live")) != NULL);
     for (int i = 0; i < 3; i++)
         dynbuf_free(&out[i]);

@@ -134,17 +134,22 @@ static void until(struct asker *a, const char *text)
         fail_msg("not heard: %s", text);
 }
 
-static struct asker *knocks(struct door *at)
+static struct asker *asker_at(int fd)
 {
     struct asker *a = calloc(1, sizeof(*a));
-    int fd[2];
     assert_non_null(a);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
-    caller_new(at, fd[1]);
-    a->fd = fd[0];
+    a->fd = fd;
     dynbuf_init(&a->heard, HEARD_MAX);
     assert_non_null(a->watch = watch_new(loop, a->fd, WATCH_READ, on_ready, a));
     return a;
+}
+
+static struct asker *knocks(struct door *at)
+{
+    int fd[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
+    caller_new(at, fd[1]);
+    return asker_at(fd[0]);
 }
 
 static void leaves(struct asker *a)
@@ -166,15 +171,19 @@ static void asks(struct asker *a, const char *key, const char *what, const char 
     assert_int_equal(write(a->fd, text, (size_t)n), n);
 }
 
-static struct asker *reads(const char *key, const struct id *conversation)
+static struct asker *opens(struct asker *a, const char *key, const struct id *conversation)
 {
     char id[ID_TEXT + 1], what[64];
-    struct asker *a = knocks(&door);
     id_text(conversation, id);
     snprintf(what, sizeof(what), "GET /stream/%s", id);
     asks(a, key, what, "");
     until(a, "retry: 1000");
     return a;
+}
+
+static struct asker *reads(const char *key, const struct id *conversation)
+{
+    return opens(knocks(&door), key, conversation);
 }
 
 static int setup(void **state)
@@ -272,6 +281,83 @@ static void a_misspelt_member_is_named_and_nothing_is_begun(void **state)
     leaves(a);
 }
 
+/* --- whom the desk brings ------------------------------------------------------------------------------ */
+
+/* The desk sends a stream of somebody's, with these words and so much behind them. NULL: without a stream. */
+static struct asker *is_brought(const char *tenant, const char *who, const char *more, bool stream)
+{
+    struct dynbuf *b = chan_begin(desk, M_BROKER_TALK, 1);
+    int fd[2];
+    assert_non_null(b);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
+    msg_put_span(b, span_str(tenant));
+    msg_put_span(b, span_str(who));
+    assert_int_equal(dynbuf_add(b, span_str(more)), 0);
+    assert_int_equal(stream ? chan_commit_fd(desk, fd[1]) : chan_commit(desk), 0);
+    close(fd[1]);
+    return asker_at(fd[0]);
+}
+
+/* It is of the tenant that the desk says, whatever it brings itself; what it says has the operator's name with it. */
+static void whom_the_desk_brings_is_of_that_tenant_and_says_things_in_their_name(void **state)
+{
+    struct bstore_conversations all;
+    const struct id none = {{0}};
+    char what[64] = "GET /conversations/";
+    struct asker *a = is_brought("default", "kim", "", true), *other = knocks(&door);
+    asks(a, "csb_acme", "POST /chat", "{\"message\":\"x\",\"by\":\"lee\"}");
+    until(a, "HTTP/1.1 400 "); /* nobody says who they are by themselves */
+    asks(a, "csb_acme", "POST /chat", "{\"message\":\"\\\"by\\\":\\\"lee\\\"\"}");
+    until(a, "HTTP/1.1 202 ");
+    fix_ok(bstore_lately(fix, SPAN("default"), &none, &fix_arena, &all));
+    assert_int_equal(all.n, 1);
+    id_text(&all.row[0].id, what + strlen(what));
+    asks(a, "", what, "");
+    until(a, "\"waits\":");
+    assert_true(heard(a, "\"by\":\"kim\"") && heard(a, "\"busy\":true") && heard(a, "\"state\":\"queued\""));
+    leaves(a);
+    asks(other, "csb_acme", what, ""); /* a key sees its own tenant's alone */
+    until(other, "HTTP/1.1 404 ");
+    leaves(other);
+}
+
+/* Without a tenant, a name or a stream, or with more than these: nobody has come. */
+static void what_the_desk_did_not_say_whole_is_nobody(void **state)
+{
+    static const struct {
+        const char *tenant, *who, *more;
+    } rows[] = {{"", "kim", ""},
+                {"default", "", ""},
+                {"default", "kim", "x"},
+                {"default", "0123456789012345678901234567890123456789012345678", ""}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct asker *a = is_brought(rows[i].tenant, rows[i].who, rows[i].more, true);
+        until(a, NULL);
+        assert_null(serve.callers);
+        leaves(a);
+    }
+    leaves(is_brought("default", "kim", "", false));
+    struct asker *last = is_brought("default", "kim", "", true); /* behind it, in order */
+    asks(last, "", "GET /conversations/lately", "");
+    until(last, "HTTP/1.1 200 ");
+    leaves(last);
+}
+
+/* Its stream has no key that could be taken back; it ends with the desk, which holds the other end. */
+static void whom_the_desk_brings_needs_no_key_while_a_stream_is_open(void **state)
+{
+    struct bstore_chatted t = fix_chat("default", NULL);
+    struct claim c = fix_claim(1);
+    struct asker *a = opens(is_brought("default", "kim", "", true), "", &t.conversation);
+    desk_is_silent = true;
+    clock_ms += SERVE_UNSURE_MS + 1;
+    dynbuf_reset(&a->heard);
+    heart(&serve);
+    until(a, "heartbeat");
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    leaves(a);
+}
+
 /* --- recordings --------------------------------------------------------------------------------------- */
 
 static void recording(struct door *at, const char *key, const struct id *turn, const char *query, const char *wants)
@@ -325,6 +411,7 @@ static void a_live_replay_is_the_operators(void **state)
     live(&door, "csb_acme", &t.turn, "{\"model\":\"two\"}", "HTTP/1.1 403 ");
     live(&own_door, "", &t.turn, "{\"model\":\"three\"}", "`three` is none");
     live(&own_door, "", &t.turn, "{\"model\":\"\"}", "HTTP/1.1 400 ");
+    live(&own_door, "", &t.turn, "{\"model\":\"two\",\"key\":7}", "`key` is a text");
     live(&own_door, "", &t.turn, "{\"model\":\"two\",\"cost\":3}", "`cost` is no member");
     live(&own_door, "", &t.turn, "{\"model\":\"two\",\"cost_micro\":0}", "`cost_micro` is a whole number");
     live(&own_door, "", &t.turn, "{\"model\":\"two\",\"wall_ms\":604800001}", "`wall_ms` is a whole number");
@@ -537,6 +624,9 @@ static void a_crowd_keeps_no_neighbour_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {T(a_misspelt_member_is_named_and_nothing_is_begun),
+                                       T(whom_the_desk_brings_is_of_that_tenant_and_says_things_in_their_name),
+                                       T(what_the_desk_did_not_say_whole_is_nobody),
+                                       T(whom_the_desk_brings_needs_no_key_while_a_stream_is_open),
                                        T(a_recording_is_its_tenants),
                                        T(a_live_replay_is_the_operators),
                                        T(a_stream_has_no_gap_where_it_takes_over),

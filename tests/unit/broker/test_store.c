@@ -128,7 +128,7 @@ static void what_is_over_a_bound_is_refused(void **state)
     struct bstore_event e = {SPAN("text"), span_of(big, BSTORE_EVENT_MAX + 1)};
     struct bstore_settled how = {CALL_DONE, span_of(big, BSTORE_BODY_MAX + 1), SPAN_NONE};
     struct bstore_call call = {SPAN("t"), span_of(big, BSTORE_BODY_MAX + 1), CALL_READ};
-    struct bstore_plan plan = {SPAN_NONE, {0, 0, 0}, &call, 1};
+    struct bstore_plan plan = {SPAN_NONE, {0, 0, 0}, &call, 1, {.input = 0}};
     struct bstore_settle settle = {.checkpoint = {.effect_log = span_of(big, BSTORE_BODY_MAX + 1)}};
     uint64_t n;
     memset(big, 'x', sizeof(big));
@@ -198,7 +198,7 @@ static enum bstore_result every_change(const struct claim *c, unsigned which)
     case 7: return fix_settle(c, 1, "{}");
     case 8: return bstore_log(fix, c, &e, 1, &n);
     case 9: return bstore_finish(fix, c, END_COMPLETED, SPAN_NONE);
-    case 10: return bstore_spent(fix, c, &(struct used){.tokens = 1});
+    case 10: return bstore_spent(fix, c, &(struct used){.tokens = 1}, &fix_asked);
     default: return bstore_cancelled(fix, c, &cancelled);
     }
 }
@@ -275,7 +275,7 @@ static void what_was_set_aside_is_told_to_the_next_turn(void **state)
     struct bstore_chatted t = fix_chat("acme", NULL);
     const struct bstore_call call[] = {{SPAN("shell"), SPAN("{\"command\":\"make\"}"), CALL_UNSAFE},
                                        {SPAN("shell"), SPAN("{\"command\":\"send\"}"), CALL_UNSAFE}};
-    const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, call, 2};
+    const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, call, 2, {.input = 0}};
     struct bstore_messages m;
     uint64_t attempts;
     struct claim c = fix_claim(1);
@@ -410,19 +410,19 @@ static void a_key_is_read_back_and_stays(void **state)
     key = l.call[0].key;
     const struct bstore_call same = {SPAN("shell"), SPAN("{\"command\":\"make\"}"), CALL_UNSAFE};
     const struct bstore_call other = {SPAN("shell"), SPAN("{\"command\":\"rm\"}"), CALL_READ};
-    struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &same, 1};
+    struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &same, 1, {.input = 0}};
     assert_int_equal(bstore_plan(fix, &c, 1, &plan), BS_AGAIN);
     assert_int_equal(fix_load(&c).used.tokens, 10); /* counted once */
-    fix_ok(
-        bstore_spent(fix, &c, &(struct used){.tokens = 7, .cost_micro = 2})); /* of answers that are not kept, each */
-    fix_ok(bstore_spent(fix, &c, &(struct used){.tokens = 7, .cost_micro = 2}));
+    fix_ok(bstore_spent(fix, &c, &(struct used){.tokens = 7, .cost_micro = 2},
+                        &fix_asked)); /* of answers that are not kept, each */
+    fix_ok(bstore_spent(fix, &c, &(struct used){.tokens = 7, .cost_micro = 2}, &fix_asked));
     assert_true(fix_load(&c).used.tokens == 24 && fix_load(&c).used.cost_micro == 7);
-    assert_int_equal(bstore_spent(fix, &c, &(struct used){.tokens = BSTORE_SPENT_MAX + 1}), BS_FULL);
+    assert_int_equal(bstore_spent(fix, &c, &(struct used){.tokens = BSTORE_SPENT_MAX + 1}, &fix_asked), BS_FULL);
     plan.n = 0;
     assert_int_equal(bstore_plan(fix, &c, 1, &plan), BS_CONFLICT);
-    plan = (struct bstore_plan){SPAN("[\"answer\"]"), {0, 0, 0}, &other, 1};
+    plan = (struct bstore_plan){SPAN("[\"answer\"]"), {0, 0, 0}, &other, 1, {.input = 0}};
     assert_int_equal(bstore_plan(fix, &c, 1, &plan), BS_CONFLICT);
-    plan = (struct bstore_plan){SPAN("[\"another\"]"), {0, 0, 0}, &same, 1};
+    plan = (struct bstore_plan){SPAN("[\"another\"]"), {0, 0, 0}, &same, 1, {.input = 0}};
     assert_int_equal(bstore_plan(fix, &c, 1, &plan), BS_CONFLICT);
     l = fix_load(&c);
     assert_memory_equal(key.b, l.call[0].key.b, DIGEST_BYTES);

@@ -70,7 +70,7 @@ static int life(void (*at)(void *arg, const char *point))
         return 2;
     done(ACK_CLAIM);
     const struct bstore_call call = {SPAN("shell"), SPAN("{}"), CALL_UNSAFE};
-    const struct bstore_plan plan = {SPAN("answer"), {0, 10, 3}, &call, 1};
+    const struct bstore_plan plan = {SPAN("answer"), {0, 10, 3}, &call, 1, fix_asked};
     if (bstore_step(fix, &claim, 1, SPAN("model"), &seq) != BS_OK)
         return 3;
     done(ACK_STEP);
@@ -96,7 +96,7 @@ static int life(void (*at)(void *arg, const char *point))
 static void go_on(struct claim *c, enum ack acked)
 {
     const struct bstore_call call = {SPAN("shell"), SPAN("{}"), CALL_UNSAFE};
-    const struct bstore_plan plan = {SPAN("answer"), {0, 10, 3}, &call, 1};
+    const struct bstore_plan plan = {SPAN("answer"), {0, 10, 3}, &call, 1, fix_asked};
     struct bstore_turn t = fix_load(c);
     uint64_t n;
     assert_int_equal(t.lost, c->epoch > 1);
@@ -121,6 +121,16 @@ static void go_on(struct claim *c, enum ack acked)
     else
         fix_ok(fix_call(c, 1, "of the heir"));
     fix_ok(fix_settle(c, 1, "{}"));
+}
+
+/* What the meter has is what the turn has used, whoever was killed where. */
+static void metered_once(const struct id *conversation)
+{
+    const struct bstore_usage_ask all = {.to = BSTORE_DAY_MAX, .conversation = *conversation};
+    struct bstore_usage u;
+    fix_ok(bstore_usage(fix, SPAN("acme"), &all, &fix_arena, &u));
+    assert_int_equal(u.n, 1);
+    assert_true(u.row[0].times == 1 && u.row[0].asked.input == 5 && u.row[0].cost_micro == 3);
 }
 
 static void heir(enum ack acked)
@@ -157,6 +167,7 @@ static void heir(enum ack acked)
     assert_int_equal(row->end, END_COMPLETED);
     assert_int_equal(row->used.tokens, 10);
     assert_int_equal(row->used.steps, 1);
+    metered_once(&t.conversation);
     assert_int_equal(fix_events("acme", &t.conversation, "turn.queued"), 1);
     assert_int_equal(fix_events("acme", &t.conversation, "turn.done"), 1);
     assert_int_equal(fix_events("acme", &t.conversation, "step.settled"), 1);
@@ -203,6 +214,7 @@ static void whole(void)
     assert_int_equal(row->end, END_COMPLETED);
     assert_int_equal(row->used.tokens, 10);
     assert_int_equal(row->used.steps, 1);
+    metered_once(&t.conversation);
     assert_int_equal(fix_events("acme", &t.conversation, "turn.queued"), 1);
     assert_int_equal(fix_events("acme", &t.conversation, "turn.done"), 1);
     assert_int_equal(fix_events("acme", &t.conversation, "step.settled"), 1);
@@ -273,7 +285,7 @@ static void killed_before_each_statement(void **state)
     assert_true(WIFEXITED(status)); /* the last one went through to its end */
     static const char *const must[] = {"BEGIN",       "COMMIT",      "COMMITTED",   "CLAIM_TAKE", "TURN_ADD",
                                        "CALL_SETTLE", "STEP_SETTLE", "MESSAGE_ADD", "LOG_ADD",    "TURN_END",
-                                       "KEY_ADD",     "CALL_ADD",    "TURN_SAID"};
+                                       "KEY_ADD",     "CALL_ADD",    "TURN_SAID",   "USAGE_ADD"};
     for (size_t i = 0; i < sizeof(must) / sizeof(must[0]); i++) {
         unsigned times = 0;
         for (unsigned k = 1; k < n; k++)

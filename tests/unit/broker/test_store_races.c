@@ -65,7 +65,7 @@ static unsigned all_ended(void)
 static void work(const struct claim *c, unsigned i)
 {
     const struct bstore_call call = {SPAN("shell"), SPAN("{}"), CALL_UNSAFE};
-    const struct bstore_plan plan = {SPAN("answer"), {0, 1, 1}, &call, 1};
+    const struct bstore_plan plan = {SPAN("answer"), {0, 1, 1}, &call, 1, {.input = 0}};
     char mine[16];
     struct bstore_turn t;
     uint64_t n;

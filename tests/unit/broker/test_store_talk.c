@@ -38,6 +38,33 @@ static void a_list_has_its_tenants_alone_and_goes_on_where_it_ended(void **state
     assert_int_equal(bstore_conversations(fix, SPAN_NONE, &none, &fix_arena, &all), BS_NONE);
 }
 
+static void those_of_late_are_the_newest_with_what_each_began_with(void **state)
+{
+    struct bstore_conversations all;
+    const struct id none = {{0}};
+    struct id id[BSTORE_LATELY_MAX + 2];
+    for (unsigned i = 0; i < BSTORE_LATELY_MAX + 2; i++) {
+        struct bstore_chatted c = fix_chat("acme", NULL);
+        id[i] = c.conversation;
+        fix_ok(bstore_cancel(fix, SPAN("acme"), &c.turn));
+    }
+    struct bstore_chatted last = fix_chat("acme", &id[0]), other = fix_chat("other", NULL);
+    fix_ok(bstore_lately(fix, SPAN("acme"), &none, &fix_arena, &all));
+    assert_int_equal(all.n, BSTORE_LATELY_MAX);
+    for (size_t i = 1; i < all.n; i++)
+        assert_true(all.row[i - 1].changed_ms >= all.row[i].changed_ms);
+    fix_ok(bstore_lately(fix, SPAN("acme"), &id[0], &fix_arena, &all));
+    assert_true(all.n == 1 && all.row[0].busy && all.row[0].turns == 2 && all.row[0].first.n == 0);
+    (void)fix_claim(1); /* what it was asked is its first message from now on */
+    fix_ok(bstore_lately(fix, SPAN("acme"), &id[0], &fix_arena, &all));
+    assert_true(all.row[0].messages == 1 && all.row[0].first.n > 0);
+    assert_true(id_eq(&all.row[0].id, &last.conversation));
+    assert_int_equal(bstore_lately(fix, SPAN("other"), &id[0], &fix_arena, &all), BS_NONE);
+    assert_int_equal(bstore_lately(fix, SPAN_NONE, &none, &fix_arena, &all), BS_NONE);
+    fix_ok(bstore_lately(fix, SPAN("other"), &none, &fix_arena, &all));
+    assert_true(all.n == 1 && id_eq(&all.row[0].id, &other.conversation));
+}
+
 static void a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result(void **state)
 {
     struct bstore_chatted c = fix_chat("acme", NULL), again;
@@ -351,6 +378,79 @@ static void no_live_replay_goes_on_other_files(void **state)
     fix_ok(live_with((struct bstore_live){.turn = t.turn}, &again));
 }
 
+/* Whose worker was lost after its sandbox had started, and of which no checkpoint names it. */
+static void no_live_replay_goes_on_files_that_no_checkpoint_names(void **state)
+{
+    const struct bstore_message m[] = {{SPAN("assistant"), SPAN("[\"answer\"]")}, {SPAN("tool"), SPAN("{}")}};
+    const struct bstore_settle s = {
+        .checkpoint = {SPAN("{}"), SPAN_NONE, SPAN_NONE, SPAN_NONE}, .message = m, .messages = 2};
+    for (int called = 0; called < 2; called++) {
+        struct bstore_chatted t = fix_chat("acme", NULL), second, again;
+        struct claim c = fix_claim(1);
+        const struct bstore_call call = {called ? SPAN("write_file") : SPAN("broken-call"), SPAN("{}"), CALL_READ};
+        const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &call, 1};
+        uint64_t attempts;
+        fix_ok(bstore_step(fix, &c, 1, SPAN("model"), &attempts));
+        fix_ok(bstore_plan(fix, &c, 1, &plan));
+        fix_ok(fix_call(&c, 1, "written"));
+        fix_ok(bstore_settle(fix, &c, 1, &s));
+        fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+        second = fix_chat("acme", &t.conversation);
+        c = fix_claim(1);
+        fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+        assert_int_equal(live_with((struct bstore_live){.turn = second.turn}, &again), called ? BS_LOST : BS_OK);
+        if (!called) {
+            c = fix_claim(1);
+            fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+        }
+    }
+}
+
+/* Nor does anybody approve its writes as who asked the turn that was recorded. */
+static void a_replay_is_not_asked_by_who_asked_then(void **state)
+{
+    const struct bstore_chat in = {.tenant = SPAN("acme"),
+                                   .body = SPAN("{\"of\":\"user\",\"n\":1.50,\"by\":\"ann\"}")};
+    struct bstore_chatted t, again;
+    struct bstore_messages m;
+    fix_ok(bstore_chat(fix, &in, &t));
+    struct claim c = fix_claim(1);
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    fix_ok(live_with((struct bstore_live){.turn = t.turn}, &again));
+    c = fix_claim(1);
+    fix_ok(bstore_messages(fix, SPAN("acme"), &again.conversation, 0, &fix_arena, &m));
+    assert_int_equal(m.n, 1);
+    assert_true(span_eq(m.message[0].body, SPAN("{\"of\":\"user\",\"n\":1.50}")));
+}
+
+/* It has a sandbox and an identity at the gateway, which somebody has to end: and that is tried once. */
+static void a_live_replay_that_ends_workers_is_taken_once_more_to_be_ended(void **state)
+{
+    for (int lost = 0; lost < 2; lost++) {
+        struct bstore_chatted t = fix_chat("acme", NULL), again;
+        struct id id = fix_id(4);
+        struct claim c = fix_claim(1);
+        fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+        fix_ok(live_with((struct bstore_live){.turn = t.turn}, &again));
+        c = fix_claim(1);
+        fix_now += CLAIM_MS;
+        c = fix_claim(2);
+        fix_plan(&c, 1, CALL_UNSAFE);
+        fix_now += CLAIM_MS;
+        c = fix_claim(3);
+        assert_true(id_eq(&c.turn, &again.turn));
+        assert_int_equal(fix_load(&c).lost, BSTORE_LOST_MAX);
+        if (lost) {
+            fix_now += CLAIM_MS;
+            assert_int_equal(bstore_claim(fix, &id, CLAIM_MS, &c), BS_NONE);
+        } else {
+            fix_ok(bstore_finish(fix, &c, END_SET_ASIDE, SPAN_NONE)); /* whatever is open */
+        }
+        assert_true(span_eq(fix_row("acme", &again.turn)->state, SPAN("aside")));
+        assert_int_equal(fix_events("acme", &again.conversation, "turn.done"), 1);
+    }
+}
+
 static struct id record_much(const char *tenant, size_t bytes)
 {
     static char big[BSTORE_PART_MAX];
@@ -396,6 +496,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_list_has_its_tenants_alone_and_goes_on_where_it_ended, fix_setup,
                                         fix_teardown),
+        cmocka_unit_test_setup_teardown(those_of_late_are_the_newest_with_what_each_began_with, fix_setup,
+                                        fix_teardown),
         cmocka_unit_test_setup_teardown(a_fork_begins_as_the_other_did_and_cuts_no_call_from_its_result, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_fork_copies_so_much_and_no_more, fix_setup, fix_teardown),
@@ -412,6 +514,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_turn_is_done_once_more_live_in_a_conversation_of_its_own, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(no_live_replay_goes_on_other_files, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(a_replay_is_not_asked_by_who_asked_then, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(a_live_replay_that_ends_workers_is_taken_once_more_to_be_ended, fix_setup,
+                                        fix_teardown),
+        cmocka_unit_test_setup_teardown(no_live_replay_goes_on_files_that_no_checkpoint_names, fix_setup,
+                                        fix_teardown),
         cmocka_unit_test_setup_teardown(a_recording_over_its_bound_says_so_and_its_turn_goes_on, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_tenants_recordings_cost_its_own_oldest_alone, fix_setup, fix_teardown),

@@ -16,6 +16,8 @@ static unsigned questions;
 /* At the end of this turn of the loop. */
 static void (*later)(void *arg);
 static void *later_arg;
+/* Where the desk was asked last. */
+static char asked_for[128];
 
 /* --- instead of the rest of a process ------------------------------------------------------------ */
 
@@ -23,6 +25,7 @@ void desk_ask(struct task *t, const char *method, struct span target, struct spa
 {
     asked = fn;
     asked_arg = arg;
+    (void)snprintf(asked_for, sizeof(asked_for), "%s %.*s", method, SPAN_FMT(target));
     questions++;
 }
 
@@ -167,7 +170,7 @@ static struct bstore_chatted chat(uint64_t wall_ms)
 static void command_open(const struct claim *c)
 {
     const struct bstore_call call = {SPAN("run_command"), SPAN("{\"command\":\"make\"}"), CALL_UNSAFE};
-    const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &call, 1};
+    const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &call, 1, {.input = 0}};
     uint64_t attempts;
     fix_ok(bstore_step(fix, c, 1, SPAN("model"), &attempts));
     fix_ok(bstore_plan(fix, c, 1, &plan));
@@ -311,6 +314,31 @@ static void an_answer_that_stopped_is_not_called_complete(void **state)
     assert_true(span_eq(fix_row("acme", &c.turn)->why, SPAN("the answer stopped: length")));
 }
 
+/* A live replay that ended two workers: its third one asks no model and begins no step. */
+static void what_ended_workers_is_only_cleaned_up_behind(void **state)
+{
+    struct bstore_chatted c = chat(0), again;
+    struct claim claimed = fix_claim(1);
+    fix_ok(bstore_finish(fix, &claimed, END_COMPLETED, SPAN_NONE));
+    const struct bstore_live in = {.tenant = SPAN("acme"), .turn = c.turn, .model = SPAN("one")};
+    fix_ok(bstore_live(fix, &in, &again));
+    for (unsigned i = 1; i <= 2; i++) {
+        claimed = fix_claim(i);
+        fix_now += 2 * CLAIM_MS;
+    }
+    claimed = fix_claim(3);
+    task_begin(&work, &claimed);
+    asked(work.task, asked_arg, 201, SPAN("{\"token\":\"lane\"}"));
+    assert_string_equal(asked_for, "POST /destroy");
+    asked(work.task, asked_arg, 204, SPAN_NONE);
+    assert_non_null(strstr(asked_for, "/identity?end_session=1"));
+    assert_int_equal(fix_row("acme", &again.turn)->end, END_NONE);
+    asked(work.task, asked_arg, 204, SPAN_NONE);
+    assert_null(work.task);
+    later(later_arg);
+    assert_true(span_eq(fix_row("acme", &again.turn)->state, SPAN("aside")));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, fix_teardown)
 
 int main(void)
@@ -322,6 +350,7 @@ int main(void)
                                        T(what_it_began_may_be_ended_yet),
                                        T(readers_see_what_grows_large_in_an_event),
                                        T(what_has_no_room_is_not_left_out),
-                                       T(an_answer_that_stopped_is_not_called_complete)};
+                                       T(an_answer_that_stopped_is_not_called_complete),
+                                       T(what_ended_workers_is_only_cleaned_up_behind)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

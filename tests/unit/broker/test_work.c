@@ -9,6 +9,7 @@ enum { ROOM = 1024 * 1024, MINUTE = 60 * 1000 };
 #define DAY UINT64_C(86400000)
 #define NOW (UINT64_C(1800000000000))
 
+static struct bstore store;
 static struct work work;
 static struct task task;
 static uint64_t now;
@@ -16,6 +17,7 @@ static uint64_t now;
 static told_fn *asked;
 static uint64_t asked_arg;
 static unsigned questions;
+static char asked_for[128];
 static struct loop_event told;
 /* What the last one who needed a lease was given. */
 static unsigned status_was;
@@ -28,6 +30,7 @@ void desk_ask(struct task *t, const char *method, struct span target, struct spa
     assert_non_null(target.p);
     asked = fn;
     asked_arg = arg;
+    (void)snprintf(asked_for, sizeof(asked_for), "%s %.*s", method, SPAN_FMT(target));
     questions++;
 }
 
@@ -90,7 +93,7 @@ uint64_t loop_wall(const struct loop *l)
 
 static int setup(void **state)
 {
-    work = (struct work){.loop = NULL};
+    work = (struct work){.store = &store};
     task = (struct task){.w = &work, .calls = 1};
     arena_init(&task.arena, ROOM);
     arena_init(&task.step_arena, 16 * ROOM);
@@ -209,11 +212,48 @@ static void a_lease_that_ends_is_got_anew_before_it_does(void **state)
     assert_int_equal(status_was, 503);
 }
 
+/* By a worker that was killed before it had written that down: its checkpoints name the sandbox from now on. */
+static void a_sandbox_that_runs_already_is_named(void **state)
+{
+    (void)snprintf(task.box, sizeof(task.box), "c-talk");
+    box_need(&task, had, 0);
+    say(409, "{\"title\":\"It runs\"}");
+    assert_int_equal(status_was, 200);
+    assert_true(strncmp(task.files_ref, "c-talk.0", 8) == 0 && !task.files_lost);
+}
+
+/* A sandbox that starts is ended once it has started, and then alone: before, it would run on. */
+static void the_end_of_a_live_replay_waits_for_its_start(void **state)
+{
+    for (int before = 0; before < 2; before++) {
+        task.found.live = SPAN("one");
+        task.dropping = task.starting = task.box_up = false;
+        box_need(&task, had, 0);
+        if (before) /* the worker before this one has begun it */
+            say(409, "{\"title\":\"It starts\"}");
+        unsigned n = questions;
+        lane_drop(&task);
+        assert_int_equal(questions, n);
+        if (before) {
+            box_start(&task); /* its timer */
+            assert_string_equal(asked_for, "POST /destroy");
+            say(409, "{\"title\":\"It starts\"}");
+            box_start(&task);
+        } else {
+            say(201, "{\"generation\":1}");
+        }
+        assert_string_equal(asked_for, "POST /destroy");
+        say(204, "");
+        assert_non_null(strstr(asked_for, "/identity?end_session=1"));
+    }
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(what_may_be_forgotten_may_have_happened),
-                                       T(a_lease_that_ends_is_got_anew_before_it_does)};
+    const struct CMUnitTest tests[] = {
+        T(what_may_be_forgotten_may_have_happened), T(a_lease_that_ends_is_got_anew_before_it_does),
+        T(a_sandbox_that_runs_already_is_named), T(the_end_of_a_live_replay_waits_for_its_start)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -273,6 +273,62 @@ static void two_keys_of_one_owner_are_not_mixed(void **state)
     assert_int_equal(how, STORE_FAILED);
 }
 
+/* Whoever has the store, a rule of it, or a backup of it takes away one after another what was there. */
+static void what_is_not_there_any_more_goes_there_again(void **state)
+{
+    struct dirent **all;
+    a_workspace();
+    assert_int_equal(save("one"), 0);
+    int n = objects(&all);
+    assert_int_equal(n, 5);
+    for (int i = 0; i < n; i++) {
+        char name[] = {'a', (char)('0' + i), 0};
+        IN("rm there/%s", all[i]->d_name);
+        assert_int_equal(save(name), 0);
+        lost();
+        assert_int_equal(load(name), 0);
+        same();
+    }
+    IN("rm there/*");
+    IN("mv there old && mkdir there");
+    assert_int_equal(save("all"), 0);
+    lost();
+    assert_int_equal(load("all"), 0);
+    same();
+    while (n-- > 0)
+        free(all[n]);
+    free(all);
+}
+
+/* The configuration tells of another store, or the same again. */
+static void in_store(const char *place)
+{
+    away_close(&away);
+    carrier.place = place;
+    assert_int_equal(away_begin(), 0);
+}
+
+/* What is known of one store, and is to go from there, is of that alone. */
+static void another_store_is_another_one(void **state)
+{
+    a_workspace();
+    assert_int_equal(save("one"), 0);
+    IN("cp -r store mine && mv there old && mkdir there && for d in store/*/; do head -c 32 /dev/urandom > $d/key && "
+       "rm "
+       "$d/up-* $d/ck-*; done");
+    in_store("elsewhere");
+    assert_int_equal(save("other"), 0); /* by another gateway with the same store-key, say */
+    IN("rm -r store/* && cp -r mine/. store");
+    in_store("elsewhere");
+    refused(save("two"), "by another key");
+    assert_int_equal(gone("one"), 0);
+    assert_int_equal(tidy(), 0);
+    IN("rm -r there && mv old there");
+    in_store("here");
+    assert_int_equal(tidy(), 0);
+    assert_true(only_the_key_is_there());
+}
+
 static void a_pack_that_is_lost_here_is_not_removed_there(void **state)
 {
     a_workspace();
@@ -342,6 +398,8 @@ int main(void)
         TEST(what_is_of_a_step_stays_here),
         TEST(what_one_there_needs_that_is_not_here_stays),
         TEST(two_keys_of_one_owner_are_not_mixed),
+        TEST(what_is_not_there_any_more_goes_there_again),
+        TEST(another_store_is_another_one),
         TEST(a_pack_that_is_lost_here_is_not_removed_there),
         TEST(two_tenants_have_nothing_alike_there),
         TEST(what_a_listing_makes_up_is_passed_over),

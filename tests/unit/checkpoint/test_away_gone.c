@@ -37,6 +37,7 @@ static void it_is_found_and_removed(void)
 {
     assert_true(is_listed("one"));
     assert_int_equal(gone("one"), 0);
+    assert_int_equal(tidy(), 0);
 }
 
 /* A list that was begun before has it in its hands. */
@@ -96,6 +97,47 @@ static void what_is_only_found_there_can_be_removed(void **state)
     assert_true(only_the_key_is_there());
 }
 
+/* The configuration tells of no store for a while. */
+static void what_is_removed_while_there_is_no_store_stays_removed(void **state)
+{
+    a_workspace();
+    assert_int_equal(save("one"), 0);
+    store.away = NULL;
+    assert_int_equal(gone("one"), 0);
+    store.away = &away;
+    assert_false(is_listed("one"));
+    assert_int_equal(tidy(), 0);
+    assert_true(only_the_key_is_there());
+}
+
+/* Who removes it is killed behind its mark, and somebody has the shelf when it goes there. */
+static void what_is_half_removed_is_not_found_again(void **state)
+{
+    a_workspace();
+    assert_int_equal(save("one"), 0);
+    IN("for d in store/*/; do touch $d/gone-%s; done; ls -d store/*/ | tr -d '\\n' > shelf", id);
+    char path[64], shelf[64] = "";
+    (void)snprintf(path, sizeof(path), "%s/shelf", top);
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0 && read(fd, shelf, sizeof(shelf) - 1) > 0);
+    close(fd);
+    char lock[160];
+    (void)snprintf(lock, sizeof(lock), "%s/%slock", top, shelf);
+    fd = open(lock, O_RDWR);
+    assert_true(fd >= 0 && flock(fd, LOCK_SH) == 0);
+    for (int i = 0; i < 2; i++) {
+        assert_false(is_listed("one"));
+        refused(load("one"), ORDER_NO_SUCH);
+        refused(load(id), ORDER_NO_SUCH);
+        assert_int_equal(tidy(), 0);
+    }
+    close(fd);
+    assert_int_equal(tidy(), 0);
+    IN("test ! -e store/*/%s", id);
+    assert_true(only_the_key_is_there());
+    assert_false(is_listed("one"));
+}
+
 static void what_a_fork_left_there_goes(void **state)
 {
     a_workspace();
@@ -115,6 +157,20 @@ static void what_a_fork_left_there_goes(void **state)
     lost();
     assert_int_equal(load("one"), 0);
     alike();
+}
+
+static void nobody_sees_it(void)
+{
+    assert_false(is_listed("one"));
+}
+
+static void what_is_on_its_way_is_not_listed(void **state)
+{
+    a_workspace();
+    during = nobody_sees_it; /* all of it lies there then */
+    assert_int_equal(save("one"), 0);
+    assert_true(during == NULL);
+    assert_true(is_listed("one"));
 }
 
 static void another_one_takes_the_name(void)
@@ -158,7 +214,9 @@ static void a_tenant_looks_for_its_own_alone(void **state)
     struct dynbuf b;
     a_workspace();
     assert_int_equal(save("one"), 0);
+    gets = 0;
     assert_true(is_listed("one"));
+    assert_int_equal(gets, 0); /* all of it is here */
     memcpy(mine, asked, sizeof(mine));
     assert_int_equal(strlen(mine), 33);
     lost();
@@ -180,7 +238,10 @@ int main(void)
         TEST(what_is_removed_while_a_list_is_read_stays_removed),
         TEST(what_was_removed_is_not_believed_again),
         TEST(what_is_only_found_there_can_be_removed),
+        TEST(what_is_removed_while_there_is_no_store_stays_removed),
+        TEST(what_is_half_removed_is_not_found_again),
         TEST(what_a_fork_left_there_goes),
+        TEST(what_is_on_its_way_is_not_listed),
         TEST(what_fails_behind_its_last_part_is_no_ghost),
         TEST(a_tenant_looks_for_its_own_alone),
     };

@@ -247,6 +247,7 @@ static void strict(void **state)
     assert_int_equal(control("POST /api/v1/sandboxes", "{\"kind\":\"root\"}"), 400);
     assert_int_equal(control("POST /api/v1/sandboxes", "{\"kind\":\"run\",\"name\":\"../x\"}"), 400);
     assert_int_equal(control("POST /api/v1/sandboxes", "{\"kind\":\"run\",\"name\":\"A\"}"), 400);
+    assert_int_equal(control("POST /api/v1/sandboxes", "{\"kind\":\"token\",\"name\":\"otlp-1\"}"), 400);
     assert_int_equal(control("POST /api/v1/sandboxes", "{\"kind\":\"run\",\"labels\":{\"a\":1}}"), 400);
     assert_int_equal(control("POST /api/v1/sandboxes", "{\"kind\":\"run\",\"with\":[\"nobody\"]}"), 409);
     assert_int_equal(nsent, 0);

@@ -8,11 +8,11 @@
 static void what_makes_no_sense_is_asked_of_nobody(void **state)
 {
     static const char *const bad[] = {
-        "{\"name\":\"A\"}",     "{\"name\":\"../x\"}",  "{\"name\":\"\"}",       "{\"limits\":\"none\"}",
-        "{\"memory\":0}",       "{\"memory\":1024}",    "{\"memory\":-1}",       "{\"memory\":1.5e30}",
-        "{\"pids\":1}",         "{\"disk\":0}",         "{\"files\":1}",         "{\"cpu_percent\":0}",
-        "{\"timeout\":604801}", "{\"timeout\":0}",      "{\"network\":\"all\"}", "{\"memory\":\"1G\"}",
-        "{\"image\":\"A\"}",    "{\"image\":\"../x\"}", "{\"image\":\"\"}",
+        "{\"name\":\"A\"}",      "{\"name\":\"otlp-1\"}", "{\"name\":\"../x\"}",  "{\"name\":\"\"}",
+        "{\"limits\":\"none\"}", "{\"memory\":0}",        "{\"memory\":1024}",    "{\"memory\":-1}",
+        "{\"memory\":1.5e30}",   "{\"pids\":1}",          "{\"disk\":0}",         "{\"files\":1}",
+        "{\"cpu_percent\":0}",   "{\"timeout\":604801}",  "{\"timeout\":0}",      "{\"network\":\"all\"}",
+        "{\"memory\":\"1G\"}",   "{\"image\":\"A\"}",     "{\"image\":\"../x\"}", "{\"image\":\"\"}",
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         if (control("POST /api/v1/sandboxes/start", bad[i]) != 400 || sent_type != 0)
@@ -214,6 +214,8 @@ static void two_starts_of_a_name_at_once_are_one(void **state)
         waits = asked;
         assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"box\"}"), 409);
         assert_true(says("is being started") && sent_type == 0);
+        assert_int_equal(control("POST /api/v1/sandboxes/box/destroy", ""), 409); /* it would run on */
+        assert_true(says("It starts") && sent_type == 0);
         assert_int_equal(control("POST /api/v1/sandboxes/start", "{\"name\":\"two\"}"), 0);
         waits = (struct ask){0};
         end();

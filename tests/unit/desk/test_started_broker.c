@@ -39,10 +39,11 @@ static int setup(void **state)
     digest_of(SPAN("csb_one"), &plain);
     put(db,
         "INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms,changed_ms) "
-        "VALUES ('m-" TALK "','c-" TALK "','broker','acme','token',3,?1,'{}',1,1),"
+        "VALUES ('m-" TALK "','c-" TALK "','broker','acme','token',3,?1,'{\"conversation\":\"" TALK "\"}',1,1),"
         "('c-" TALK "','c-" TALK "','broker','acme','started',2,NULL,'{}',1,1),"
         "('otlp-2','otlp-2','somebody','default','token',1,NULL,'{}',1,1),"
-        "('otlp-3','otlp','broker','default','token',7,NULL,'{}',1,1)",
+        "('otlp-3','otlp','broker','default','token',7,NULL,'{\"telemetry\":\"spans\"}',1,1),"
+        "('otlp-4','otlp','somebody','default','token',7,NULL,'{\"telemetry\":\"no\"}',1,1)",
         &lane);
     put(db, "INSERT INTO token VALUES ('key','','talks','acme',?1,'{\"scopes\":[\"chat\",\"read\"]}',1)", &key);
     put(db, "INSERT INTO token VALUES ('key','','boxes','globex',?1,'',1)", &plain);
@@ -130,6 +131,7 @@ static void spans_are_sent_for_the_operator(void **state)
     }
     assert_int_equal(brokered("acme", "", "POST /api/v1/telemetry/1/identity", "{}"), 404);
     assert_int_equal(brokered("default", "", "POST /api/v1/telemetry/2/identity", "{}"), 409);
+    assert_int_equal(brokered("default", "", "POST /api/v1/telemetry/4/identity", "{}"), 409); /* not made by us */
     assert_int_equal(sent_type, 0);
     for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
         struct wire_sandbox row;

@@ -55,16 +55,16 @@ static void what_was_done_is_added_up(void **state)
     seen(BROKER_SEEN_MODEL, "large", "overloaded", 100000, 0);
     seen(BROKER_SEEN_MODEL, "a\"b\\c\n", "made up", 1, 1);
     seen(BROKER_SEEN_TOOL, "run_command", "timeout", 300000, 0);
-    has("gen_ai_client_operation_duration_seconds_bucket{gen_ai_request_model=\"large\",le=\"0.02\"} 0");
-    has("gen_ai_client_operation_duration_seconds_bucket{gen_ai_request_model=\"large\",le=\"0.04\"} 1");
-    has("gen_ai_client_operation_duration_seconds_bucket{gen_ai_request_model=\"large\",le=\"81.92\"} 1");
-    has("gen_ai_client_operation_duration_seconds_bucket{gen_ai_request_model=\"large\",le=\"+Inf\"} 2");
-    has("gen_ai_client_operation_duration_seconds_sum{gen_ai_request_model=\"large\"} 100.040");
-    has("gen_ai_client_operation_time_to_first_chunk_seconds_count{gen_ai_request_model=\"large\"} 1");
-    has("countersign_model_errors_total{gen_ai_request_model=\"large\",error_type=\"overloaded\"} 1");
-    has("countersign_model_errors_total{gen_ai_request_model=\"a\\\"b\\\\c\",error_type=\"_OTHER\"} 1");
-    has("countersign_model_tokens_total{gen_ai_request_model=\"large\",gen_ai_token_type=\"input\"} 200");
-    has("countersign_model_cost_total{gen_ai_request_model=\"large\"} 3.000000");
+    has("gen_ai_client_operation_duration_seconds_bucket{model=\"large\",le=\"0.02\"} 0");
+    has("gen_ai_client_operation_duration_seconds_bucket{model=\"large\",le=\"0.04\"} 1");
+    has("gen_ai_client_operation_duration_seconds_bucket{model=\"large\",le=\"81.92\"} 1");
+    has("gen_ai_client_operation_duration_seconds_bucket{model=\"large\",le=\"+Inf\"} 2");
+    has("gen_ai_client_operation_duration_seconds_sum{model=\"large\"} 100.040");
+    has("gen_ai_client_operation_time_to_first_chunk_seconds_count{model=\"large\"} 1");
+    has("countersign_model_errors_total{model=\"large\",error_type=\"overloaded\"} 1");
+    has("countersign_model_errors_total{model=\"a\\\"b\\\\c\",error_type=\"_OTHER\"} 1");
+    has("countersign_model_tokens_total{model=\"large\",gen_ai_token_type=\"input\"} 200");
+    has("countersign_model_cost_total{model=\"large\"} 3.000000");
     has("countersign_tool_errors_total{gen_ai_tool_name=\"run_command\",error_type=\"timeout\"} 1");
     has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"run_command\"} 1");
     dynbuf_init(&b, 64);
@@ -73,6 +73,33 @@ static void what_was_done_is_added_up(void **state)
     say(M_BROKER_SPANS, &b);
     has("countersign_spans_sent_total 7");
     has("countersign_spans_lost_total 3");
+    broker_tally_free(&desk.tally);
+}
+
+static void spans(uint64_t sent, uint64_t lost)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 64);
+    msg_put_u64(&b, sent);
+    msg_put_u64(&b, lost);
+    say(M_BROKER_SPANS, &b);
+}
+
+static void no_counter_begins_again(void **state)
+{
+    spans(UINT64_MAX - 1, 5);
+    spans(7, UINT64_MAX);
+    has("countersign_spans_sent_total 18446744073709551615");
+    has("countersign_spans_lost_total 18446744073709551615");
+    broker_tally_free(&desk.tally);
+}
+
+/* Two names that are shown alike are one series: two of them would be refused with all the rest. */
+static void what_is_shown_alike_is_counted_as_one(void **state)
+{
+    seen(BROKER_SEEN_TOOL, "read\xc3\xa9", "", 1, 0);
+    seen(BROKER_SEEN_TOOL, "read", "", 1, 0);
+    has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"read\"} 2");
     broker_tally_free(&desk.tally);
 }
 
@@ -109,6 +136,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_done_is_added_up),
+        cmocka_unit_test(no_counter_begins_again),
+        cmocka_unit_test(what_is_shown_alike_is_counted_as_one),
         cmocka_unit_test(what_cannot_be_read_is_not_counted),
         cmocka_unit_test(more_names_than_are_told_apart),
     };

@@ -63,7 +63,7 @@ struct dynbuf *chan_begin(struct chan *c, uint16_t type, uint64_t id)
     return &counted;
 }
 
-int chan_commit(struct chan *c)
+int chan_commit_soon(struct chan *c)
 {
     return 0;
 }
@@ -216,11 +216,44 @@ static void what_fails_is_sent_again_and_given_up(void **state)
     assert_int_equal(export_lost(w.export), 1);
     assert_int_equal(export_waiting(w.export), 0);
     assert_int_equal(timer_ms, 0);
-    add(2); /* and the next ones are sent as ever */
+    for (unsigned i = 0; i < 6; i++) { /* the next ones once each, and ever later */
+        add(2);
+        assert_int_equal(timer_ms, i < 3 ? EXPORT_SOON_MS : EXPORT_AGAIN_MS << i);
+        time_comes();
+        answer(503, "");
+        assert_int_equal(export_lost(w.export), 2 + i);
+        assert_int_equal(timer_ms, 0);
+    }
+    add(3);
+    time_comes();
+    answer(200, "{}"); /* and as before, once it takes some */
+    add(4);
+    assert_int_equal(timer_ms, EXPORT_SOON_MS);
+    time_comes();
+    answer(503, "");
+    assert_int_equal(timer_ms, EXPORT_AGAIN_MS);
     time_comes();
     answer(200, "{\"partialSuccess\":{\"rejectedSpans\":\"1\",\"errorMessage\":\"no\"}}");
-    assert_int_equal(export_lost(w.export), 2);
+    assert_int_equal(export_lost(w.export), 8);
     dynbuf_free(&first);
+}
+
+/* A turn's spans are one request, at its end. */
+static void what_a_turn_did_is_sent_when_it_is_over(void **state)
+{
+    const struct otlp_span root = {.kind = OTLP_TURN};
+    begun();
+    answer(200, "{}");
+    add(2);
+    add(3);
+    assert_int_equal(timer_ms, EXPORT_SOON_MS);
+    export_add(&w, &root);
+    assert_int_equal(timer_ms, EXPORT_TURN_MS);
+    time_comes();
+    assert_int_equal(sent, 2);
+    answer(503, "");
+    export_add(&w, &root); /* what is to be sent again is sent no sooner */
+    assert_int_equal(timer_ms, EXPORT_AGAIN_MS);
 }
 
 static void what_is_refused_is_lost_at_once(void **state)
@@ -230,6 +263,54 @@ static void what_is_refused_is_lost_at_once(void **state)
     assert_int_equal(export_lost(w.export), 1);
     assert_int_equal(timer_ms, 0);
     assert_int_equal(sent, 1);
+}
+
+/* The gateway's own refusals are its own, in its words; they are no fault of the collector's. */
+static void who_refused_is_said(void **state)
+{
+    static const struct {
+        const char *decision, *body, *said;
+        unsigned status;
+    } all[] = {
+        {"deny", "{\"code\":\"spans-held\",\"detail\":\"allow them\"}",
+         "the gateway answered 403 (spans-held): allow them", 403},
+        {"refused", "", "the gateway answered 403", 403},
+        {"", "{\"code\":\"spans-held\",\"detail\":\"allow them\"}", "the collector answered 403", 403},
+        {"error", "{\"code\":\"upstream-failed\",\"detail\":\"no way\"}",
+         "the gateway answered 502 (upstream-failed): no way", 502},
+    };
+    begun();
+    answer(200, "{}");
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        add(2);
+        time_comes();
+        head = (struct http_head){.status = all[i].status, .nfields = all[i].decision[0] != 0};
+        head.field[0] = (struct http_field){SPAN("Countersign-Decision"), span_str(all[i].decision)};
+        wire_told(wire_arg, WIRE_HEAD, SPAN_NONE);
+        wire_told(wire_arg, WIRE_DATA, span_str(all[i].body));
+        wire_told(wire_arg, WIRE_END, SPAN_NONE);
+        assert_string_equal(export_why(w.export), all[i].said);
+        assert_int_equal(export_lost(w.export), i + 1); /* others were given up before */
+    }
+    add(3);
+    time_comes();
+    wire_told(wire_arg, WIRE_FAILED, SPAN_NONE);
+    assert_string_equal(export_why(w.export), "the collector was not reached: why");
+}
+
+/* What the desk will not give now it will not give in a second: it is not asked again for the same spans. */
+static void an_identity_that_is_refused_is_said(void **state)
+{
+    add(1);
+    time_comes();
+    identity(409, "{\"detail\":\"a sandbox of this name exists\"}");
+    assert_int_equal(export_lost(w.export), 1);
+    assert_int_equal(timer_ms, 0);
+    assert_string_equal(export_why(w.export), "the gateway gives this worker no identity to send them with (409): a "
+                                              "sandbox of this name exists");
+    export_end(&w);
+    assert_null(w.export);
+    export_end(&w);
 }
 
 static void who_never_answers_is_left(void **state)
@@ -247,6 +328,14 @@ static void who_never_answers_is_left(void **state)
     wire_told(wire_arg, WIRE_DATA, span_of(much, sizeof(much)));
     assert_int_equal(export_waiting(w.export), 0);
     assert_int_equal(export_lost(w.export), 0);
+    add(2); /* nor who has answered, and drips: it has them */
+    time_comes();
+    wire_told(wire_arg, WIRE_HEAD, SPAN_NONE);
+    wire_told(wire_arg, WIRE_DATA, SPAN("{"));
+    time_comes();
+    assert_int_equal(export_waiting(w.export), 0);
+    assert_int_equal(export_lost(w.export), 0);
+    assert_int_equal(timer_ms, 0);
 }
 
 static void an_identity_that_is_not_known_any_more_is_made_anew(void **state)
@@ -342,6 +431,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_taken_is_gone_and_the_identity_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(what_fails_is_sent_again_and_given_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_turn_did_is_sent_when_it_is_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_refused_is_said, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_identity_that_is_refused_is_said, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_refused_is_lost_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(who_never_answers_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(an_identity_that_is_not_known_any_more_is_made_anew, setup, teardown),

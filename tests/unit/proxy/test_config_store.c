@@ -20,6 +20,8 @@ static void put(const char *name, const char *text, mode_t mode)
     assert_int_equal(chmod(to, mode), 0);
 }
 
+#define LONG "a-label-of-thirty-two-letters-xx."
+
 static struct config *load(const char *store, struct err *e)
 {
     char text[1024], path[128];
@@ -46,6 +48,13 @@ static void a_database_and_its_password(void **state)
         {"otlp: \"https://me:key@collector.example/v1/traces\"", "otlp: is"},
         {"otlp: \"https://collector.example/v1/traces?key=1\"", "otlp: is"},
         {"otlp: \"https://collector.example/v1/tra ces\"", "otlp: is"},
+        {"otlp: \"https://[::1]:4318/v1/traces\"", "otlp: is"}, /* the broker asks nobody like this */
+        {"otlp: \"https:///v1/traces\"", "otlp: is"},
+        {"otlp: \"https://collector.example:0/v1/traces\"", "otlp: is"},
+        {"otlp: \"https://collector.example:99999/v1/traces\"", "otlp: is"},
+        {"otlp: \"https://collector.example:/v1/traces\"", "otlp: is"},
+        {"otlp: \"https://collector.example:4318:1/v1/traces\"", "otlp: is"},
+        {"otlp: \"https://" LONG LONG LONG LONG LONG LONG LONG LONG "/v1/traces\"", "otlp: is"},
         {"store: \"postgresql://me@127.0.0.1/b\", store_password: none", "cannot be read"},
         {"store: \"postgresql://me@127.0.0.1/b\", store_password: open", "its owner alone"},
         {"store: \"postgresql://me@127.0.0.1/b\", store_password: link", "its owner alone"},

@@ -15,6 +15,7 @@
 #define ID "ck-10000000000000000000000000"
 
 static int keeper = -1;
+static bool stays_here;        /* what one is started from */
 static char goes[FORM_ID + 1]; /* what goes before one is kept */
 
 /* Who keeps them is asked for and told this; the task's number. */
@@ -356,6 +357,7 @@ static uint64_t start_from(uint64_t desk, int *fd)
     struct dynbuf b = fresh();
     msg_put_span(&b, SPAN("default"));
     msg_put_span(&b, SPAN(ID));
+    msg_put_u8(&b, stays_here);
     wire_put_box(&b, &box);
     msg_put_u64(&b, 7);
     msg_put_u64(&b, 100);
@@ -460,6 +462,54 @@ static void what_was_removed_goes_elsewhere_by_itself(void **state)
     keeper_says(task, STORE_FAILED, "not all"); /* it is done again, later, and nobody hears of it */
 }
 
+static void ask_checkpoints(uint64_t desk, enum order_what what, const char *tenant)
+{
+    struct dynbuf b = fresh();
+    msg_put_u8(&b, (uint8_t)what);
+    msg_put_span(&b, span_str(tenant));
+    msg_put_span(&b, what == ORDER_LIST ? SPAN_NONE : SPAN(ID));
+    say(DESK, M_SB_CHECKPOINTS, desk, &b);
+}
+
+/* However many wait for a slow checkpoint store: what needs none is begun. */
+static void who_needs_no_store_has_a_place(void **state)
+{
+    static const char *const tenants[] = {"default", "acme", "globex"};
+    static const enum order_what asks[] = {ORDER_LIST, ORDER_LOOK, ORDER_REMOVE};
+    int keepers[9], n = 0, fd;
+    uint64_t desk = 1, last = 0;
+    (void)asked(STORE_ALONE, 0, ORDER_TIDY);
+    keepers[n++] = keeper;
+    for (size_t k = 0; k < 3; k++)
+        for (int i = 0; i < 5; i++, desk++) {
+            ask_checkpoints(desk, asks[i % 3], tenants[k]);
+            if (i == 4 || k == 2) {
+                desk_hears(desk, STORE_FAILED, "ask again in a moment");
+                continue;
+            }
+            last = heard(PARENT, M_CHECKPOINT);
+            keepers[n++] = frame_take_fd(&got, 0);
+        }
+    assert_int_equal(n, 9);
+    ask_checkpoints(desk++, ORDER_FORGET, "default");
+    keeper_says(asked(STORE_ALONE, 0, ORDER_FORGET), STORE_DONE, "");
+    desk_hears(desk - 1, STORE_DONE, "");
+    stays_here = true; /* as a fork, and what an idle one is restored from */
+    uint64_t id = start_from(desk, &fd), load = asked(STORE_WRITES, id, ORDER_LOAD);
+    stays_here = false;
+    keeper_says(load, STORE_DONE, "");
+    started(desk++, true, "");
+    keeper = keepers[8];
+    keeper_says(last, STORE_DONE, "");
+    desk_hears(9, STORE_DONE, "");
+    ask_checkpoints(desk, ORDER_LIST, "globex");
+    (void)heard(PARENT, M_CHECKPOINT);
+    keepers[8] = frame_take_fd(&got, 0);
+    while (n-- > 0)
+        close(keepers[n]);
+    close(fd);
+}
+
 /* Those that were kept before sandboxes were narrowed are read on. */
 static void a_head_of_before_is_read(void **state)
 {
@@ -484,6 +534,7 @@ int main(void)
         TEST(only_what_stands_still_is_kept),
         cmocka_unit_test_setup_teardown(what_was_removed_goes_elsewhere_by_itself, begin_tidy, finish),
         TEST(one_that_is_filled_is_nobodys_before),
+        cmocka_unit_test_setup_teardown(who_needs_no_store_has_a_place, begin_tidy, finish),
         TEST(one_that_is_due_is_so_after_a_snapshot),
         TEST(one_that_is_filled_is_nobodys_before),
         TEST(steps_are_kept_and_undone),

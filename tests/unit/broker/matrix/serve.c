@@ -74,6 +74,18 @@ static enum bstore_result read_all(struct span tenant, const struct id *conversa
     return r;
 }
 
+static enum bstore_result metered(struct span tenant, const struct bstore_chatted *t, struct arena *a)
+{
+    const struct bstore_usage_ask all = {.to = BSTORE_DAY_MAX};
+    const struct bstore_usage_ask one = {.to = BSTORE_DAY_MAX, .conversation = t->conversation};
+    struct bstore_usage u;
+    struct span next;
+    enum bstore_result r = bstore_usage(fix, tenant, &all, a, &u);
+    if (r == BS_OK)
+        r = bstore_usage(fix, tenant, &one, a, &u);
+    return r == BS_OK ? bstore_tenant(fix, SPAN_NONE, a, &next) : r;
+}
+
 static enum bstore_result list(struct span tenant, const struct bstore_chatted *t, struct arena *a)
 {
     struct bstore_conversations c;
@@ -81,7 +93,13 @@ static enum bstore_result list(struct span tenant, const struct bstore_chatted *
     struct bstore_turn_row row;
     enum bstore_result r = bstore_conversations(fix, tenant, &(struct id){{0}}, a, &c);
     if (r == BS_OK)
+        r = bstore_lately(fix, tenant, &(struct id){{0}}, a, &c);
+    if (r == BS_OK)
+        r = bstore_lately(fix, tenant, &t->conversation, a, &c);
+    if (r == BS_OK)
         r = bstore_turns(fix, tenant, &t->conversation, 0, a, &turns);
+    if (r == BS_OK)
+        r = metered(tenant, t, a);
     return r == BS_OK ? bstore_turn(fix, tenant, &t->turn, a, &row) : r;
 }
 
@@ -90,6 +108,14 @@ static enum bstore_result read_messages(struct span tenant, const struct bstore_
     struct bstore_messages m;
     enum bstore_result r = bstore_messages(fix, tenant, &t->conversation, 0, a, &m);
     return r == BS_OK ? bstore_queued(fix, tenant, &t->conversation, a, &m) : r;
+}
+
+/* With recorded tools, or live. */
+static enum bstore_result replay(struct span tenant, unsigned i, const struct bstore_chatted *t,
+                                 struct bstore_chatted *out)
+{
+    const struct bstore_live live = {.tenant = tenant, .turn = t->turn, .model = SPAN("small")};
+    return i % 2 ? bstore_live(fix, &live, out) : bstore_replay(fix, tenant, &t->turn, out);
 }
 
 static bool does(void *arg)
@@ -114,7 +140,7 @@ static bool does(void *arg)
     case WORKER_ENDED: result = bstore_ended(fix, &id); break;
     case CANCEL:
     case CANCEL_NEW: result = bstore_cancel(fix, tenant, &t->turn); break;
-    case REPLAY: result = bstore_replay(fix, tenant, &t->turn, &o->out); break;
+    case REPLAY: result = replay(tenant, o->i, t, &o->out); break;
     default: result = BS_FAIL;
     }
     arena_free(&a);
@@ -184,7 +210,7 @@ const char *serve_something(const struct serving *s)
 void serve_replay(const struct claim *c)
 {
     const struct bstore_call call = {SPAN("tool"), SPAN("{\"n\":1}"), CALL_READ};
-    const struct bstore_plan plan = {SPAN("answer"), {0, 1, 1}, &call, 1};
+    const struct bstore_plan plan = {SPAN("answer"), {0, 1, 1}, &call, 1, {.input = 0}};
     const struct bstore_settled how = {CALL_DONE, SPAN("done"), SPAN_NONE};
     const struct bstore_settle settle = {.messages = 0};
     struct bstore_replayed then;
