@@ -64,7 +64,7 @@ enum msg_type_box {
     M_BROKER_OPEN = 271, /* broker>D span tenant, fd: a stream of requests for a turn of it; answered with M_DOCK_OPEN */
     M_BROKER_TALK = 450, /* D>broker that serves: span tenant, span who: the operator who is signed in at the desk, fd: a stream of requests of theirs; nothing answers, one that cannot be had is closed */
     M_BROKER_CA = 272,   /* P>broker id 0; the gateway's CA, PEM */
-    M_BROKER_SEEN = 456, /* broker>D id 0; u8 enum broker_seen, span name of the model or tool, span what kind of error (empty: none), BROKER_SEEN_NUMBERS x u64: ms it took, ms until something came (0: nothing came), tokens in, tokens out, millionths it cost */
+    M_BROKER_SEEN = 456, /* broker>D id 0; u8 enum broker_seen, span name of the model or tool, span what kind of error (empty: none), BROKER_SEEN_NUMBERS x u64: ms it took (or BROKER_SEEN_NO_TIME), ms until something came (0: nothing came), tokens in, tokens out, millionths it cost */
     M_BROKER_SPANS = 457, /* broker>D id 0; u64 spans that a collector took, u64 that are lost */
     /* what ran (proxy/ledger/store/runs/); id: the warden's own */
     M_RUN_BEGIN = 244, /* W>Lg wire_run (common/runs/wire_run.h): a command, before it is ordered */

@@ -125,6 +125,7 @@ enum broker_seen { BROKER_SEEN_NOTHING = 0, BROKER_SEEN_MODEL, BROKER_SEEN_TOOL 
 #define SPANS_LABEL   "telemetry"
 #define SPANS_VALUE   "spans"
 enum { BROKER_SEEN_NAME = 128 /* bytes of a name */, BROKER_SEEN_NUMBERS = 5 };
+#define BROKER_SEEN_NO_TIME UINT64_MAX /* instead of ms it took: it was not asked */
 
 /* How a command in a sandbox ended. */
 enum sb_end {

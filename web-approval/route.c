@@ -23,7 +23,8 @@ enum {
     KEYS = 32,   /* by the dock with an API key alone */
     BROKER = 64, /* of those who speak as the dock does, by the broker alone */
     WAKES = 128, /* an idle sandbox is restored for it */
-    RAN = 256    /* it needs what runs in one, and of an idle one nothing does */
+    RAN = 256,   /* it needs what runs in one, and of an idle one nothing does */
+    TALKS = 512  /* by who may have conversations on the page alone */
 };
 
 static const struct route {
@@ -153,13 +154,13 @@ static const struct route {
     {"GET", "/freeze", PLACE_PAGE, page_freeze},
     {"POST", "/freeze", PLACE_PAGE, page_freeze_on},
     {"POST", "/thaw", PLACE_PAGE, page_freeze_off},
-    {"GET", "/conversations", PLACE_PAGE, page_talks},
-    {"POST", "/conversations", PLACE_PAGE, page_talk_say},
-    {"GET", "/conversations/*", PLACE_PAGE, page_talk},
-    {"POST", "/conversations/*/say", PLACE_PAGE, page_talk_say},
-    {"POST", "/conversations/*/cancel", PLACE_PAGE, page_talk_cancel},
-    {"GET", "/conversations/*/news", PLACE_PAGE, page_talk_news},
-    {"GET", "/conversations/*/file", PLACE_PAGE, page_talk_file},
+    {"GET", "/conversations", PLACE_PAGE | TALKS, page_talks},
+    {"POST", "/conversations", PLACE_PAGE | TALKS, page_talk_say},
+    {"GET", "/conversations/*", PLACE_PAGE | TALKS, page_talk},
+    {"POST", "/conversations/*/say", PLACE_PAGE | TALKS, page_talk_say},
+    {"POST", "/conversations/*/cancel", PLACE_PAGE | TALKS, page_talk_cancel},
+    {"GET", "/conversations/*/news", PLACE_PAGE | TALKS, page_talk_news},
+    {"GET", "/conversations/*/file", PLACE_PAGE | TALKS, page_talk_file},
     {"GET", "/sandboxes", PLACE_PAGE, page_sandboxes},
     {"GET", "/credentials", PLACE_PAGE, page_credentials},
     {"GET", "/policy", PLACE_PAGE, page_policy},
@@ -269,6 +270,13 @@ static bool page_admits(struct exchange *x)
 
 static void run(struct exchange *x, const struct route *r)
 {
+    if (r->where & TALKS && !who_may_talk(x)) {
+        page_problem(
+            x, 403, "Not for you",
+            "Conversations are for those whom `broker: people:` of countersign.yaml(5) names, and for who runs "
+            "this gateway.");
+        return;
+    }
     if ((r->where & WAKES && idle_wakes(x, r->fn)) || (r->where & RAN && idle_refuses(x, r->fn)))
         return;
     r->fn(x);

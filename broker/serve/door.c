@@ -32,6 +32,11 @@ struct span call_who(const struct call *x)
     return span_str(x->client->who);
 }
 
+bool call_from_page(const struct call *x)
+{
+    return x->client->desk;
+}
+
 /* --- one goes ------------------------------------------------------------------------------- */
 
 static void call_free(struct call *x)

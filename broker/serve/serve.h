@@ -101,8 +101,9 @@ void serve_frame(struct serve *s, struct frame *f);
 
 /* --- door.c --- */
 struct span call_tenant(const struct call *x);
-/* The operator who asks; empty: a key does. */
+/* The operator who asks; empty: a key does. Is it one who is signed in at the desk? */
 struct span call_who(const struct call *x);
+bool call_from_page(const struct call *x);
 /* The answer: x->status, type, out. x is gone after it. */
 void call_answer(struct call *x);
 /* The head of a stream of events; -1: the caller has gone, and x with it. */
@@ -155,6 +156,9 @@ void talk_accepted(struct call *x, const struct bstore_chatted *c);
 /* What is misspelt would be as if it were not there: an object has members of these names alone, the last NULL. of:
  * what stands before a name in words. False, answered. */
 bool talk_known(struct call *x, const struct json *j, const char *of, const char *const *name) MUSTCHECK;
+/* Who began a conversation, by what it began with: the body of its first message or, as long as none is there, of the
+ * first that waits; copied into a. Empty: a key did, or nothing of it is there any more. */
+struct span talk_begun_by(struct span first, const struct bstore_messages *queued, struct arena *a);
 
 call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, stream_open;
 call_fn recorded_turn, recorded_turns, talk_replay, live_turn;

@@ -21,6 +21,42 @@ void talk_put_id(struct jsonw *w, const char *key, const struct id *id)
     jsonw_kv(w, key, span_of(text, ID_TEXT));
 }
 
+/* --- whose a conversation is -------------------------------------------------------------- */
+
+struct span talk_begun_by(struct span first, const struct bstore_messages *queued, struct arena *a)
+{
+    struct arena scratch;
+    if (first.n == 0 && queued->n > 0)
+        first = queued->message[0].body;
+    arena_init(&scratch, SERVE_ARENA_MAX);
+    struct span by = arena_copy(a, message_by(json_parse(first, &scratch)));
+    arena_free(&scratch);
+    return by;
+}
+
+/* Who has a name on the page is held to it by `self_approval`: they speak, and end turns, in what they began there
+ * alone, so that what is asked for in it is theirs and nobody else's. False, answered. */
+static bool may_speak(struct call *x, const struct id *conversation)
+{
+    struct bstore_conversations one;
+    struct bstore_messages queued;
+    if (!call_from_page(x))
+        return true;
+    enum bstore_result r = bstore_queued(call_store(x), call_tenant(x), conversation, &x->arena, &queued);
+    if (r == BS_OK) /* what waits comes first: what begins meanwhile is seen twice, and not missed */
+        r = bstore_lately(call_store(x), call_tenant(x), conversation, &x->arena, &one);
+    if (r != BS_OK) {
+        talk_unable(x, r);
+        return false;
+    }
+    struct span by = talk_begun_by(one.row[0].first, &queued, &x->arena);
+    if (by.n > 0 && span_eq(by, call_who(x)))
+        return true;
+    reply_no(x, 403, "this conversation was begun by %.*s: begin your own to speak",
+             SPAN_FMT(by.n > 0 ? by : SPAN("a key, or by nobody who is known")));
+    return false;
+}
+
 /* --- POST /chat --------------------------------------------------------------------------- */
 
 bool talk_known(struct call *x, const struct json *j, const char *of, const char *const *name)
@@ -121,7 +157,7 @@ void talk_chat(struct call *x)
         reply_no(x, 404, "there is no such conversation");
         return;
     }
-    if (budget(x, json_get(j, SPAN("budget")), &in.budget) != 0)
+    if (budget(x, json_get(j, SPAN("budget")), &in.budget) != 0 || (of != NULL && !may_speak(x, &in.conversation)))
         return;
     in.body = said(x, text);
     digest_of(dynbuf_span(&x->body), &in.request);
@@ -190,6 +226,14 @@ void talk_cancel(struct call *x)
     struct id id;
     if (!talk_id(x, &id))
         return;
+    if (call_from_page(x)) {
+        struct bstore_turn_row row;
+        enum bstore_result is = bstore_turn(call_store(x), call_tenant(x), &id, &x->arena, &row);
+        if (is != BS_OK)
+            talk_unable(x, is);
+        if (is != BS_OK || !may_speak(x, &row.conversation))
+            return;
+    }
     enum bstore_result r = bstore_cancel(call_store(x), call_whose(x), &id);
     if (r != BS_OK && r != BS_AGAIN) {
         talk_unable(x, r);

@@ -11,7 +11,7 @@ enum {
     WORDS_MAX = 400,       /* of the message that a conversation began with */
     WHY_MAX = 500,
     TEXT_MAX = 16 * 1024,    /* of one text, or one result */
-    TEXTS_MAX = 2048 * 1024, /* of all of them: older messages are left out */
+    TEXTS_MAX = 2048 * 1024, /* of all of them, as JSON: older messages are left out */
     BLOCKS_MAX = 512,        /* and of these */
     SCRATCH_MAX = 16 * 1024 * 1024
 };
@@ -28,7 +28,7 @@ static struct span words_of(struct span body, struct arena *a)
     return SPAN_NONE;
 }
 
-static void put_row(struct jsonw *w, const struct bstore_conversation *c)
+static void put_row(struct jsonw *w, const struct bstore_conversation *c, const struct bstore_messages *queued)
 {
     struct arena a;
     arena_init(&a, SCRATCH_MAX);
@@ -40,12 +40,14 @@ static void put_row(struct jsonw *w, const struct bstore_conversation *c)
     jsonw_kv_u64(w, "messages", c->messages);
     jsonw_kv_bool(w, "busy", c->busy);
     jsonw_kv(w, "words", words_of(c->first, &a));
+    jsonw_kv(w, "begun_by", talk_begun_by(c->first, queued, &a));
     arena_free(&a);
 }
 
 void view_lately(struct call *x)
 {
     static const struct id any;
+    static const struct bstore_messages none;
     struct bstore_conversations all;
     struct jsonw w;
     enum bstore_result r = bstore_lately(call_store(x), call_tenant(x), &any, &x->arena, &all);
@@ -58,7 +60,7 @@ void view_lately(struct call *x)
     jsonw_kv_array(&w, "conversations");
     for (size_t i = 0; i < all.n; i++) {
         jsonw_object(&w);
-        put_row(&w, &all.row[i]);
+        put_row(&w, &all.row[i], &none);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);
@@ -117,20 +119,76 @@ static void put_message(struct jsonw *w, const struct bstore_read_message *m)
     arena_free(&a);
 }
 
-static size_t shown(const struct bstore_read_message *m)
+/* The newest of what was said, each as it is shown: the oldest of them goes when one comes that finds no room. */
+struct window {
+    struct shown {
+        uint64_t seq;
+        struct dynbuf json;
+    } of[SAID];
+    size_t first, n, bytes;
+};
+
+static void window_drop(struct window *k)
 {
-    return m->body.n < 4 * TEXT_MAX ? m->body.n : 4 * TEXT_MAX;
+    struct shown *s = &k->of[k->first];
+    k->bytes -= s->json.n;
+    dynbuf_free(&s->json);
+    k->first = (k->first + 1) % SAID;
+    k->n--;
 }
 
-/* The newest of them, oldest first. How many older ones there are besides: left. */
-static void put_messages(struct jsonw *w, const char *name, const struct bstore_messages *all, size_t *left)
+static int window_add(struct window *k, const struct bstore_read_message *m)
 {
-    size_t first = all->n, bytes = 0;
-    while (first > 0 && (bytes += shown(&all->message[first - 1])) <= TEXTS_MAX)
-        first--;
-    *left = first;
-    jsonw_kv_array(w, name);
-    for (size_t i = first; i < all->n; i++)
+    if (k->n == SAID)
+        window_drop(k);
+    struct shown *s = &k->of[(k->first + k->n) % SAID];
+    struct jsonw w;
+    s->seq = m->seq;
+    dynbuf_init(&s->json, SCRATCH_MAX);
+    jsonw_begin(&w, &s->json);
+    put_message(&w, m);
+    k->n++;
+    k->bytes += s->json.n;
+    while (k->n > 1 && k->bytes > TEXTS_MAX)
+        window_drop(k);
+    return dynbuf_ok(&k->of[(k->first + k->n - 1) % SAID].json) ? 0 : -1;
+}
+
+/* Page after page, to the end: what was said last is what nobody may miss. */
+static enum bstore_result read_said(struct call *x, const struct id *id, uint64_t after, struct window *k)
+{
+    enum bstore_result r;
+    bool more = true;
+    do {
+        struct bstore_messages page;
+        struct arena a;
+        arena_init(&a, SERVE_ARENA_MAX);
+        r = bstore_messages(call_store(x), call_tenant(x), id, after, &a, &page);
+        more = r == BS_OK && page.n > 0;
+        for (size_t i = 0; more && i < page.n; i++) {
+            after = page.message[i].seq;
+            more = window_add(k, &page.message[i]) == 0;
+        }
+        arena_free(&a);
+        if (r == BS_OK && page.n > 0 && !more)
+            return BS_FAIL;
+    } while (more);
+    return r;
+}
+
+static void put_said(struct jsonw *w, const struct window *k)
+{
+    jsonw_kv_array(w, "said");
+    for (size_t i = 0; i < k->n; i++)
+        jsonw_raw(w, dynbuf_span(&k->of[(k->first + i) % SAID].json));
+    jsonw_end_array(w);
+    jsonw_kv_u64(w, "older", k->n > 0 ? k->of[k->first].seq - 1 : 0);
+}
+
+static void put_queued(struct jsonw *w, const struct bstore_messages *all)
+{
+    jsonw_kv_array(w, "queued");
+    for (size_t i = 0; i < all->n; i++)
         put_message(w, &all->message[i]);
     jsonw_end_array(w);
 }
@@ -138,7 +196,8 @@ static void put_messages(struct jsonw *w, const char *name, const struct bstore_
 struct view {
     struct id id;
     struct bstore_conversation row;
-    struct bstore_messages said, queued;
+    struct window said;
+    struct bstore_messages queued;
     struct bstore_turns turns;
     char running[ID_TEXT + 1]; /* the turn that runs; or empty */
     uint64_t steps;            /* that it has settled: what follows is not among what was said yet */
@@ -158,8 +217,7 @@ static enum bstore_result read_talk(struct call *x, struct view *v)
     v->row = one.row[0];
     r = bstore_queued(s, tenant, &v->id, &x->arena, &v->queued); /* first what waits, see talk_history */
     if (r == BS_OK)
-        r = bstore_messages(s, tenant, &v->id, v->row.messages > SAID ? v->row.messages - SAID : 0, &x->arena,
-                            &v->said);
+        r = read_said(x, &v->id, v->row.messages > SAID ? v->row.messages - SAID : 0, &v->said);
     if (r == BS_OK)
         r = bstore_turns(s, tenant, &v->id, v->row.turns > TURNS ? v->row.turns - TURNS : 0, &x->arena, &v->turns);
     return r;
@@ -264,32 +322,38 @@ static enum bstore_result put_events(struct call *x, struct jsonw *w, struct vie
     return r == BS_LOST ? BS_OK : r; /* it was shortened meanwhile: what there is, was said */
 }
 
+static void view_free(struct view *v)
+{
+    while (v->said.n > 0)
+        window_drop(&v->said);
+    dynbuf_free(&v->live);
+}
+
 void view_one(struct call *x)
 {
     struct view v = {.steps = 0};
     struct jsonw w;
-    size_t left;
     if (!talk_id(x, &v.id))
         return;
     enum bstore_result r = read_talk(x, &v);
     if (r != BS_OK) {
+        view_free(&v);
         talk_unable(x, r);
         return;
     }
     dynbuf_init(&v.live, LIVE_MAX);
     reply_json(x, 200, &w);
     jsonw_object(&w);
-    put_row(&w, &v.row);
-    put_messages(&w, "said", &v.said, &left);
-    jsonw_kv_u64(&w, "older", left + (v.row.messages > SAID ? v.row.messages - SAID : 0));
-    put_messages(&w, "queued", &v.queued, &left);
+    put_row(&w, &v.row, &v.queued);
+    put_said(&w, &v.said);
+    put_queued(&w, &v.queued);
     r = put_turns(x, &w, &v);
     if (r == BS_OK)
         r = put_events(x, &w, &v);
     jsonw_kv(&w, "live", dynbuf_span(&v.live));
     jsonw_kv(&w, "waits", v.why);
     jsonw_end_object(&w);
-    dynbuf_free(&v.live);
+    view_free(&v);
     if (r != BS_OK)
         talk_unable(x, r);
     else

@@ -24,42 +24,21 @@ static void taken(struct task *t, uint64_t arg, unsigned status, struct span bod
     task_ready(t, ok ? 201 : status == 201 ? 503 : status);
 }
 
-/* Who asked for the turn, where that is known: among these messages, or *found stays as it is. */
-static enum bstore_result find_asker(struct task *t, uint64_t after, struct span *by, bool *found)
+/* Who began the conversation, by name: it is theirs, whoever asks for a turn of it, and so is what a turn of it asks
+ * for. Empty: a key did. The first message is there since the first turn was taken. */
+static enum bstore_result beginner(struct task *t, struct span *by)
 {
-    const struct span tenant = span_of(t->claim.tenant, t->claim.tenant_n);
-    struct bstore_messages page;
-    enum bstore_result r = BS_OK;
-    do {
-        struct arena a;
-        arena_init(&a, WORK_STEP_BYTES);
-        r = bstore_messages(t->w->store, tenant, &t->claim.conversation, after, &a, &page);
-        for (size_t i = 0; r == BS_OK && i < page.n && !*found; i++)
-            if (span_eq(page.message[i].role, SPAN("user")) && id_eq(&page.message[i].turn, &t->claim.turn)) {
-                *by = arena_copy(&t->step_arena, message_by(json_parse(page.message[i].body, &a)));
-                *found = true;
-            }
-        after = r == BS_OK && page.n > 0 ? page.message[page.n - 1].seq : after;
-        bool more = r == BS_OK && page.n > 0 && !*found;
-        arena_free(&a);
-        if (!more)
-            break;
-    } while (true);
-    return r;
-}
-
-/* What it was asked stands at the end of what was said, or, of a turn that is taken over, so many messages before. */
-static enum bstore_result asker(struct task *t, struct span *by)
-{
-    static const uint64_t back[] = {8, 2 * TURN_STEPS_MAX + 8};
     const struct span tenant = span_of(t->claim.tenant, t->claim.tenant_n);
     struct bstore_conversations one;
-    bool found = false;
+    struct arena a;
     *by = SPAN_NONE;
-    enum bstore_result r = bstore_lately(t->w->store, tenant, &t->claim.conversation, &t->step_arena, &one);
-    for (size_t i = 0; r == BS_OK && i < sizeof(back) / sizeof(back[0]) && !found; i++)
-        r = find_asker(t, one.row[0].messages > back[i] ? one.row[0].messages - back[i] : 0, by, &found);
-    return r;
+    arena_init(&a, WORK_STEP_BYTES);
+    enum bstore_result r = bstore_lately(t->w->store, tenant, &t->claim.conversation, &a, &one);
+    const struct json *j = r == BS_OK ? json_parse(one.row[0].first, &a) : NULL;
+    if (j != NULL)
+        *by = arena_copy(&t->step_arena, message_by(j));
+    arena_free(&a);
+    return r == BS_OK && j == NULL ? BS_FAIL : r;
 }
 
 void lane_take(struct task *t)
@@ -67,7 +46,7 @@ void lane_take(struct task *t)
     struct span by;
     struct dynbuf b;
     struct jsonw j;
-    if (asker(t, &by) != BS_OK) { /* nobody knows whose it is: no worker begins with it */
+    if (beginner(t, &by) != BS_OK) { /* nobody knows whose it is: no worker begins with it */
         task_why(t, SPAN("the store cannot be read"));
         task_ready(t, 503);
         return;

@@ -9,6 +9,19 @@ static void not_there(struct task *t, uint64_t ord, struct span why)
     task_done(t, ord, CALL_ERROR, why);
 }
 
+void run_begins(struct task *t, uint64_t ord)
+{
+    struct work_call *c = &t->call[ord];
+    if (c->seen.began_ms == 0)
+        c->seen.began_ms = loop_wall(t->w->loop);
+}
+
+static void run_with(struct task *t, uint64_t ord, const struct tool *tool, const struct json *args)
+{
+    run_begins(t, ord);
+    tool->run(t, ord, args);
+}
+
 /* Nothing of the call has left yet, whatever is said here. */
 static void boxed(struct task *t, uint64_t ord, unsigned status, struct span body)
 {
@@ -24,7 +37,7 @@ static void boxed(struct task *t, uint64_t ord, unsigned status, struct span bod
     else if (args == NULL || args->type != JSON_OBJECT)
         not_there(t, ord, SPAN("the arguments are no JSON object"));
     else if (tool != NULL)
-        tool->run(t, ord, args);
+        run_with(t, ord, tool, args);
     else if (!servers_call(t, ord))
         not_there(t, ord, SPAN("there is no tool of that name any more"));
 }
@@ -44,8 +57,6 @@ void run_call(struct task *t, uint64_t ord)
     dynbuf_init(&c->said, WORK_RESULT_MAX);
     c->abort = false;
     c->seen.late = false;
-    if (c->seen.began_ms == 0)
-        c->seen.began_ms = loop_wall(t->w->loop);
     if (span_eq(c->call.tool, TOOL_BROKEN)) {
         not_there(t, ord, json_text(json_parse(c->call.args, &t->step_arena), SPAN("why")));
         return;

@@ -63,7 +63,8 @@ static void saw(struct think *k, const char *error, uint64_t cost)
                                  .begun_ms = k->begun_ms,
                                  .first_ms = k->first_ms,
                                  .try = k->task->all_tries,
-                                 .cost_micro = cost};
+                                 .cost_micro = cost,
+                                 .unasked = error != NULL && k->wire == NULL};
     seen_chat(k->task, &is);
 }
 
@@ -126,7 +127,7 @@ static void spend(struct think *k, const char *error)
 void think_stop(struct task *t)
 {
     if (t->think != NULL)
-        spend(t->think, "cancelled");
+        spend(t->think, t->w->stopping ? "stopped" : "cancelled");
     think_end(t);
 }
 

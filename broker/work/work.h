@@ -183,6 +183,8 @@ void think_stop(struct task *t); /* in the middle: what it has cost by then is c
 
 /* --- run.c; run_next: a command has ended, and one that waits may run --- */
 void run_call(struct task *t, uint64_t ord);
+/* It leaves now, for whoever runs it: from here on it is told of (seen/). */
+void run_begins(struct task *t, uint64_t ord);
 void run_next(struct task *t);
 void run_abort(struct task *t, uint64_t ord);
 void recall_ask(struct task *t, uint64_t ord);

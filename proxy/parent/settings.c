@@ -144,6 +144,7 @@ static void boxes(struct settings *s, const struct config *c)
     number(s, "egress_bytes", c->egress[EGRESS_BYTES]);
     text(s, "broker_lanes", c->broker.lanes);
     text(s, "broker_image", c->broker.image);
+    text(s, "broker_people", c->broker.people);
     parent_name_targets(c, told, sizeof(told));
     text(s, "notify", told);
     text(s, "diff_lane", c->diff_lane);

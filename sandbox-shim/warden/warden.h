@@ -78,7 +78,6 @@ struct box_from { /* the checkpoint that one is started from; which empty: none 
     char tenant[257], which[BOX_NAME_MAX + 1];
     bool here; /* it is in no checkpoint store, nor looked for there */
 };
-
 struct box {
     struct box *next;
     struct warden *warden;

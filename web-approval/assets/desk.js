@@ -229,41 +229,76 @@ function onGroup(subject) {
 // --- a conversation ------------------------------------------------------------------
 
 // What changes is shown anew: what was said, what waits, its state. What is being written stays, and so does what was opened.
-async function talkAnew(files) {
+// One load at a time, and one after it for all that came meanwhile.
+let loading = null, talkNext = null, talkAt = null;
+
+function talkAnew(files) {
+  if (loading) {
+    talkNext = { files: files || !!talkNext?.files };
+    return loading;
+  }
+  loading = talkLoad(files).finally(() => {
+    const more = talkNext;
+    loading = talkNext = null;
+    if (more) talkAnew(more.files);
+  });
+  return loading;
+}
+
+async function talkLoad(files) {
   const here = document.getElementById("talk");
-  const next = await load(`${location.pathname}${files ? "" : "?part=1"}`), now = next?.getElementById("talk");
-  if (!now) return false;
+  const whole = await load(`${location.pathname}${files ? "" : "?part=1"}`), now = whole?.getElementById("talk");
+  if (!now) return;
+  talkAt = { ...now.dataset }; // also when nothing is replaced: what is known now is not asked for again
   const atEnd = scrollY > 0 && innerHeight + scrollY >= document.body.scrollHeight - 80;
   for (const el of here.querySelectorAll("details[open]")) now.querySelector(`#${CSS.escape(el.id)}`)?.setAttribute("open", "");
-  if (here.contains(document.activeElement) || here.matches(":hover") && here.querySelector("form:hover, .card:hover")) return true;
+  if (here.contains(document.activeElement) || here.matches(":hover") && here.querySelector("form:hover, .card:hover")) return;
   here.replaceWith(document.importNode(now, true));
-  if (files) document.getElementById("files").replaceWith(document.importNode(next.getElementById("files"), true));
+  if (files) document.getElementById("files").replaceWith(document.importNode(whole.getElementById("files"), true));
   countdown();
   local(document);
   if (atEnd) scrollTo({ top: document.body.scrollHeight });
-  return true;
 }
 
 const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
+// 204: something happened, or nothing for long. 202: all of it is here, and nothing goes on. Else it is looked again later.
 async function talkOn() {
-  for (let gone = false, was = ""; !gone;) {
-    const { talk, after, busy } = document.getElementById("talk").dataset;
-    if (busy === "0" || document.hidden) {
-      await pause(document.hidden ? 2000 : 5000);
-      if (document.hidden) continue;
-    } else {
-      const answer = await fetch(`/conversations/${talk}/news?after=${after}`).catch(() => null);
-      if (!answer || answer.status === 403) gone = true;
-      await pause(answer?.status === 204 ? 400 : 5000);
+  talkAt = { ...document.getElementById("talk").dataset };
+  for (let was = talkAt.busy; ;) {
+    await pause(document.hidden ? 2000 : 400);
+    if (document.hidden) continue;
+    if (was === "1" && talkAt.busy === "0") await talkAnew(true); // with the files, as the turn left them
+    was = talkAt.busy;
+    const answer = await fetch(`/conversations/${talkAt.talk}/news?after=${talkAt.after}`).catch(() => null);
+    if (answer?.status === 403) {
+      tell("This page is not kept up to date any more", location.pathname, "Load it again");
+      return;
     }
-    await talkAnew(was === "1" && busy === "0");
-    was = busy;
+    if (answer?.status === 202) {
+      await pause(5000);
+      continue;
+    }
+    if (answer?.status !== 204) {
+      tell("This page is not up to date: what happens cannot be asked for now, and is tried again", location.pathname, "Load it again");
+      await pause(5000);
+    } else if (news.textContent.startsWith("This page is not up to date")) {
+      news.replaceChildren();
+    }
+    await talkAnew(false);
   }
 }
 
+// A request that is not shown here may be of any sandbox: those are looked for together, once in a while.
+let soon = 0;
+
+function talkTicket(subject) {
+  if (document.getElementById("talk").querySelector(`[href="/tickets/${CSS.escape(subject)}"]`)) talkAnew(false);
+  else soon ||= setTimeout(() => { soon = 0; talkAnew(false); }, talkAt?.busy === "1" ? 1000 : 5000);
+}
+
 function came(subject) {
-  if (page === "talk") talkAnew(false);
+  if (page === "talk") talkTicket(subject);
   if (page === "ticket") onTicket(subject);
   if (page === "group") onGroup(subject);
   changed.add(subject);

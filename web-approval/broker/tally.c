@@ -20,9 +20,10 @@ static const char *const le[BUCKETS] = {"0.01", "0.02", "0.04", "0.08",  "0.16",
                                         "1.28", "2.56", "5.12", "10.24", "20.48", "40.96", "81.92"};
 
 /* Kinds of errors that are told apart (broker/models/fault.c, broker/work/seen/seen.c). */
-static const char *const errors[] = {"request",    "window",   "refused", "gone",       "quota",   "rate",
-                                     "overloaded", "server",   "cut",     "unreached",  "broken",  "too-large",
-                                     "cancelled",  "no-lease", "timeout", "tool_error", "unknown", "_OTHER"};
+static const char *const errors[] = {"request", "window",     "refused",   "gone",    "quota",
+                                     "rate",    "overloaded", "server",    "cut",     "unreached",
+                                     "broken",  "too-large",  "cancelled", "stopped", "no-lease",
+                                     "timeout", "tool_error", "unknown",   "_OTHER"};
 enum { ERRORS = sizeof(errors) / sizeof(errors[0]) };
 
 struct histogram {
@@ -97,7 +98,8 @@ static void seen(struct broker_tally *t, struct frame *f)
         return;
     }
     struct row *r = model ? row_of(t->model, &t->models, name) : row_of(t->tool, &t->tools, name);
-    add(&r->took, number[0]);
+    if (number[0] != BROKER_SEEN_NO_TIME)
+        add(&r->took, number[0]);
     if (number[1] > 0)
         add(&r->first, number[1]);
     more(&r->in, number[2]);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "web-approval/people/who.h"
+
 /* The rooms of the page. */
 static const struct room {
     const char *kind, *path, *name;
@@ -36,7 +38,8 @@ static void nav(struct exchange *x, const char *kind)
     PUT(x, "<button class=\"menu\" type=\"button\" popovertarget=\"rooms\">Menu</button>\n"
            "<div class=\"rooms\" id=\"rooms\" popover>\n<nav aria-label=\"Rooms\">\n");
     for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++)
-        if (x->desk->talks || strcmp(rooms[i].kind, "talks") != 0) /* where there is a broker */
+        if (strcmp(rooms[i].kind, "talks") != 0 ||
+            (x->desk->talks && who_may_talk(x))) /* a broker, and theirs to ask */
             room_link(x, &rooms[i], kind);
     (void)dynbuf_addf(&x->out, "</nav>\n<div class=\"me\">\n<a href=\"/freeze\"%s>Freeze writes</a>\n",
                       strcmp(kind, "freeze") == 0 ? " aria-current=\"page\"" : "");

@@ -39,3 +39,37 @@ bool who_find(struct exchange *x, bool *gone)
     x->who.generation = r.generation;
     return true;
 }
+
+static bool is_named(struct span names, struct span name)
+{
+    struct span one;
+    bool more = true;
+
+    while (more) {
+        more = span_cut(names, '\n', &one, &names);
+        if (one.n > 0 && span_eq(one, name))
+            return true;
+    }
+    return false;
+}
+
+bool who_may_talk(const struct exchange *x)
+{
+    struct span names = span_str(x->desk->broker_people), groups = span_str(x->who.groups), group;
+    char owner[sizeof x->who.uid];
+    bool more = true;
+
+    (void)snprintf(owner, sizeof(owner), "uid %llu", (unsigned long long)x->desk->owner_uid);
+    if (strcmp(x->who.uid, "uid 0") == 0 || strcmp(x->who.uid, owner) == 0)
+        return true;
+    if (!x->who.person)
+        return false;
+    if (is_named(names, span_str(x->operator)))
+        return true;
+    while (more) {
+        more = span_cut(groups, ' ', &group, &groups);
+        if (is_named(names, group))
+            return true;
+    }
+    return false;
+}

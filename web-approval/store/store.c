@@ -250,12 +250,15 @@ int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, stru
                     "(:state = 'decided' AND state <> 'pending')) "
                     "AND (:after = '' OR (created_ms, id) < (SELECT created_ms, id FROM ticket WHERE id = :after)) "
                     "AND (:prefix = '' OR substr(id, 1, length(:prefix)) = :prefix) "
+                    "AND (:session = '' OR session = :session) AND (:tenant = '' OR tenant = :tenant) "
                     "ORDER BY created_ms DESC, id DESC LIMIT :limit",
                     &q, e) != 0)
         return -1;
     store_bind(q, ":state", f->state);
     store_bind(q, ":after", f->after);
     store_bind(q, ":prefix", f->prefix);
+    store_bind(q, ":session", f->session);
+    store_bind(q, ":tenant", f->tenant);
     store_bind_u64(q, ":limit", f->limit < STORE_ROWS_MAX ? f->limit : STORE_ROWS_MAX);
     return store_walk(s, q, a, ticket_step, &w, e);
 }

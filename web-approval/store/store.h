@@ -48,10 +48,11 @@ struct ticket {
 };
 
 struct ticket_filter {
-    struct span state;  /* empty: any; "open": not at its end; "decided": any but pending */
-    struct span after;  /* id: those made before it (the list goes back in time) */
-    struct span prefix; /* of the id */
-    size_t limit;       /* at most STORE_ROWS_MAX */
+    struct span state;           /* empty: any; "open": not at its end; "decided": any but pending */
+    struct span after;           /* id: those made before it (the list goes back in time) */
+    struct span prefix;          /* of the id */
+    struct span session, tenant; /* empty: any */
+    size_t limit;                /* at most STORE_ROWS_MAX */
 };
 
 struct sandbox_row {

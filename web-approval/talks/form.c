@@ -5,9 +5,10 @@
 #include <stdio.h>
 
 #include "common/text/utf8.h"
+#include "web-approval/ask.h"
 #include "web-approval/talks/talks.h"
 
-enum { STEPS = 100, STEPS_MAX = 1000, JSON_MAX = 96 * 1024 };
+enum { STEPS = 100, STEPS_MAX = 1000, JSON_MAX = 96 * 1024, NOTE_MAX = 1024 };
 
 static void mark_field(struct exchange *x, const char *purpose, struct span subject, const char *name,
                        struct span shown)
@@ -20,16 +21,9 @@ static void mark_field(struct exchange *x, const char *purpose, struct span subj
     (void)dynbuf_addf(&x->out, "\">\n<input type=\"hidden\" name=\"mark\" value=\"%s\">\n", mark);
 }
 
-void talk_composer(struct exchange *x, struct span conversation, const char *button)
+static void composer(struct exchange *x, struct span conversation, const char *button, struct span key,
+                     struct span message, uint64_t steps)
 {
-    char key[ID_TEXT + 1];
-    struct id id;
-
-    if (id_new(&id) != 0) {
-        PUT(x, "<p class=\"note\">Nothing can be said here now: the system has no randomness to give.</p>\n");
-        return;
-    }
-    id_text(&id, key);
     PUT(x, "<section class=\"composer\" aria-labelledby=\"say\">\n<h2 id=\"say\">");
     show_own(&x->out, conversation.n ? "Say something" : "A new conversation");
     PUT(x, "</h2>\n<form class=\"stacked\" id=\"composer\" method=\"post\" autocomplete=\"off\" "
@@ -40,15 +34,33 @@ void talk_composer(struct exchange *x, struct span conversation, const char *but
         PUT(x, "/say");
     }
     PUT(x, "\">\n");
-    mark_field(x, "talk", conversation, "key", span_of(key, ID_TEXT));
+    mark_field(x, "talk", conversation, "key", key);
     (void)dynbuf_addf(
         &x->out,
         "<label for=\"message\">What the model is to do</label>\n<textarea id=\"message\" name=\"message\" "
         "rows=\"4\" "
-        "maxlength=\"%d\" required></textarea>\n<label for=\"steps\">At most so many steps "
+        "maxlength=\"%d\" required>",
+        TALKS_MESSAGE_MAX);
+    show_field(&x->out, message);
+    (void)dynbuf_addf(
+        &x->out,
+        "</textarea>\n<label for=\"steps\">At most so many steps "
         "<small>answers of the model, 1 to %d</small></label>\n<input id=\"steps\" name=\"steps\" type=\"number\" "
         "min=\"1\" max=\"%d\" value=\"%d\">\n<button class=\"yes\">%s</button>\n</form>\n</section>\n",
-        TALKS_MESSAGE_MAX, STEPS_MAX, STEPS_MAX, STEPS, button);
+        STEPS_MAX, STEPS_MAX, (int)steps, button);
+}
+
+void talk_composer(struct exchange *x, struct span conversation, const char *button)
+{
+    char key[ID_TEXT + 1];
+    struct id id;
+
+    if (id_new(&id) != 0) {
+        PUT(x, "<p class=\"note\">Nothing can be said here now: the system has no randomness to give.</p>\n");
+        return;
+    }
+    id_text(&id, key);
+    composer(x, conversation, button, span_of(key, ID_TEXT), SPAN_NONE, STEPS);
 }
 
 void talk_canceller(struct exchange *x, struct span conversation, struct span turn)
@@ -70,14 +82,73 @@ static void back(struct exchange *x, struct span conversation)
     page_see(x, path);
 }
 
+/* Who had it done is in the audit; of what was said, its digest: the text is the broker's. */
+static void note(struct exchange *x, const char *kind, struct span conversation, struct span turn,
+                 const struct digest *text)
+{
+    char hex[2 * DIGEST_BYTES + 1];
+    struct dynbuf b;
+    struct jsonw w;
+
+    dynbuf_init(&b, NOTE_MAX);
+    jsonw_begin(&w, &b);
+    jsonw_object(&w);
+    jsonw_kv(&w, "operator", span_str(x->operator));
+    jsonw_kv(&w, "conversation", conversation);
+    jsonw_kv(&w, "turn", turn);
+    if (text) {
+        hex_text(span_of(text->b, DIGEST_BYTES), hex);
+        jsonw_kv(&w, "text_sha256", span_str(hex));
+    }
+    jsonw_end_object(&w);
+    if (dynbuf_ok(&b))
+        ask_note(x->desk, kind, dynbuf_span(&b));
+    dynbuf_free(&b);
+}
+
+/* What was sent, for when it is not taken. */
+struct saying {
+    struct digest text;
+    struct span key, message;
+    uint64_t steps;
+};
+
+/* It was not taken: the form again, with what was written and the same key, so that what was taken after all is not
+ * taken twice. */
+static void say_again(struct exchange *x, unsigned status, const char *why, struct span detail,
+                      const struct saying *s)
+{
+    page_begin(x, status, "talk-again", "Not taken");
+    PUT(x, "<div class=\"title\">\n<h1>Not taken</h1>\n<p>");
+    show_own(&x->out, why);
+    PUT(x, "</p>\n");
+    if (detail.n) {
+        PUT(x, "<p class=\"note\">");
+        show_cut(&x->out, detail, DESK_TEXT);
+        PUT(x, "</p>\n");
+    }
+    PUT(x, "</div>\n");
+    composer(x, x->arg, "Say it again", s->key, s->message, s->steps);
+    page_end(x);
+}
+
 static void said(struct exchange *x, unsigned status, struct span body)
 {
+    const struct saying *s = x->step;
     struct span id;
     struct id known;
 
-    if (!talks_came(x, status, 202, body))
+    if (status != 202) {
+        struct span detail = body.n ? json_text(json_parse(body, &x->arena), SPAN("detail")) : SPAN_NONE;
+        bool refused = status == 403 || status == 404 || status == 409 || status == 413 || status == 429;
+        say_again(x, refused ? status : 503,
+                  refused ? "The broker refused it." : "The broker did not answer, or cannot take it at the moment.",
+                  detail, s);
         return;
-    id = json_text(json_parse(body, &x->arena), SPAN("conversation_id"));
+    }
+    const struct json *j = json_parse(body, &x->arena);
+    id = json_text(j, SPAN("conversation_id"));
+    note(x, "conversation-said", id, json_text(j, SPAN("turn_id")), &s->text);
     if (id_parse(id, &known) == 0)
         back(x, id);
     else
@@ -98,7 +169,8 @@ static int message_take(struct exchange *x, struct span in, struct span *out)
     if (!p || talk_is_blank(span_of(p, n)) || n > 4 * TALKS_MESSAGE_MAX || utf8_run(span_of(p, n)) != n ||
         span_index(span_of(p, n), '\0') < n) {
         page_problem(x, 400, "Nothing was said",
-                     "A message is a text of at most 6000 characters. Go back: what you wrote is still there.");
+                     "A message is a text of at most 6000 characters, 24000 bytes. What you wrote may be there when "
+                     "you go back.");
         return -1;
     }
     *out = span_of(p, n);
@@ -143,9 +215,15 @@ void page_talk_say(struct exchange *x)
     }
     if (message_take(x, message, &message) != 0)
         return;
+    struct saying *keep = arena_alloc(&x->arena, sizeof *keep);
     q.once = key;
     q.json = chat_json(x, message, n);
-    if (q.json.p)
+    if (keep) {
+        *keep = (struct saying){.key = key, .message = message, .steps = n};
+        digest_of(message, &keep->text);
+    }
+    x->step = keep;
+    if (q.json.p && keep)
         talks_begin(x, &q, said);
     else
         page_problem(x, 503, "Not possible now", "There is no memory for this form.");
@@ -153,8 +231,12 @@ void page_talk_say(struct exchange *x)
 
 static void cancelled(struct exchange *x, unsigned status, struct span body)
 {
-    if (talks_came(x, status, 202, body))
-        back(x, x->arg);
+    const struct span *turn = x->step;
+
+    if (!talks_came(x, status, 202, body))
+        return;
+    note(x, "conversation-cancelled", x->arg, *turn, NULL);
+    back(x, x->arg);
 }
 
 void page_talk_cancel(struct exchange *x)
@@ -170,6 +252,13 @@ void page_talk_cancel(struct exchange *x)
         page_problem(x, 400, "Bad request", "This is not the form that the page has.");
         return;
     }
+    struct span *kept = arena_alloc(&x->arena, sizeof *kept);
+    if (!kept) {
+        page_problem(x, 503, "Not possible now", "There is no memory for this form.");
+        return;
+    }
+    *kept = turn;
+    x->step = kept;
     q.target = arena_printf(&x->arena, "/turns/%.*s/cancel", SPAN_FMT(turn));
     talks_begin(x, &q, cancelled);
 }

@@ -121,9 +121,9 @@ static void file_head(struct exchange *x, const struct file *f)
     page_begin(x, 200, "talk-file", "A file of a sandbox");
     PUT(x, "<p class=\"back\"><a href=\"/conversations/");
     show_own(&x->out, f->id);
-    PUT(x, "\">The conversation</a></p>\n<div class=\"title\">\n<h1 class=\"name\">");
+    PUT(x, "\">The conversation</a></p>\n<div class=\"title\">\n<h1>A file of a sandbox</h1>\n<p class=\"mono\">");
     show_cut(&x->out, f->path, PATH_SHOWN);
-    PUT(x, "</h1>\n<p class=\"hint\">As it is now in the sandbox, which may change it at any time. What is in it was "
+    PUT(x, "</p>\n<p class=\"hint\">As it is now in the sandbox, which may change it at any time. What is in it was "
            "written "
            "there, and is not to be trusted.</p>\n</div>\n");
 }
@@ -148,7 +148,7 @@ static void had(struct exchange *x, const struct transfer_end *e)
     else
         PUT(x, "<p class=\"hint\">It is no text.</p>\n");
     if (e->said.n > FILE_SHOWN)
-        PUT(x, "<p class=\"hint\">It goes on: <code>countersign sandbox download</code> fetches all of it.</p>\n");
+        PUT(x, "<p class=\"hint\">It goes on: <code>countersign sandbox cp</code> fetches all of it.</p>\n");
     PUT(x, "</section>\n");
     page_end(x);
 }
@@ -191,6 +191,8 @@ void page_talk_file(struct exchange *x)
     *f = (struct file){.id = (const char *)arena_printf(&x->arena, "%.*s", SPAN_FMT(id)).p, .path = path};
     x->step = f;
     q.target = arena_printf(&x->arena, "/conversations/%.*s/turns", SPAN_FMT(id));
-    if (f->id)
+    if (f->id && q.target.p)
         talks_begin(x, &q, allowed);
+    else
+        page_problem(x, 503, "Not possible now", "There is no memory for this page.");
 }

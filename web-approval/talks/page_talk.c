@@ -34,11 +34,28 @@ static const struct json *turns(const struct talk *t)
     return list && list->type == JSON_ARRAY ? list->child : NULL;
 }
 
+/* Who began it speaks in it, and nobody else does on the page: the broker holds to that (broker/serve/talk.c). */
+static bool is_own(const struct exchange *x, const struct talk *t)
+{
+    return span_eq(text_of(t->now, "begun_by"), span_str(x->operator));
+}
+
+static void readers(struct exchange *x, const struct talk *t)
+{
+    struct span by = text_of(t->now, "begun_by");
+
+    PUT(x, "<p class=\"note\" id=\"reads\">Begun by ");
+    if (by.n)
+        show_cut(&x->out, by, WORDS);
+    else
+        PUT(x, "a key, or by nobody who is known");
+    PUT(x, ": <a href=\"/conversations\">begin your own</a> to speak.</p>\n");
+}
+
 /* --- what waits ---------------------------------------------------------------------------------- */
 
 struct here {
     struct exchange *x;
-    struct span session;
     size_t n;
 };
 
@@ -46,8 +63,6 @@ static int here_row(void *ctx, const struct ticket *t)
 {
     struct here *h = ctx;
 
-    if (!span_eq(t->session, h->session) || !span_eq(t->tenant, SPAN(TALKS_TENANT)))
-        return 0;
     if (h->n++ < HERE)
         page_card(h->x, t);
     return 0;
@@ -56,8 +71,9 @@ static int here_row(void *ctx, const struct ticket *t)
 /* The tickets of its session, as the list has them. */
 static int waiting(struct exchange *x, const struct talk *t, struct err *e)
 {
-    const struct ticket_filter f = {.state = SPAN("pending"), .limit = PENDING};
-    struct here h = {x, span_str(t->box), 0};
+    const struct ticket_filter f = {
+        .state = SPAN("pending"), .session = span_str(t->box), .tenant = SPAN(TALKS_TENANT), .limit = PENDING};
+    struct here h = {x, 0};
     size_t before = x->out.n;
 
     PUT(x, "<section class=\"box\" aria-labelledby=\"here\">\n<h2 id=\"here\">Waits for a decision</h2>\n<ul "
@@ -98,7 +114,7 @@ static void turn_now(struct exchange *x, const struct talk *t, const struct json
     show_count(&x->out, number(turn, "tokens"), "token");
     (void)dynbuf_addf(&x->out, "</span> <span>cost %llu.%06llu</span></p>\n", number(turn, "cost_micro") / 1000000,
                       number(turn, "cost_micro") % 1000000);
-    if (open && id_parse(text_of(turn, "turn_id"), &id) == 0)
+    if (open && is_own(x, t) && id_parse(text_of(turn, "turn_id"), &id) == 0)
         talk_canceller(x, span_str(t->id), text_of(turn, "turn_id"));
     PUT(x, "</div>\n");
 }
@@ -129,12 +145,14 @@ static void show(struct exchange *x)
     struct err e;
 
     page_begin(x, 200, "talk", "Conversation");
-    PUT(x, "<p class=\"back\"><a href=\"/conversations\">All conversations</a></p>\n<div class=\"title\">\n<h1>");
-    if (words.n)
-        show_cut(&x->out, words, WORDS);
-    else
-        PUT(x, "A conversation");
-    PUT(x, "</h1>\n</div>\n<div id=\"talk\" data-talk=\"");
+    PUT(x, "<p class=\"back\"><a href=\"/conversations\">All conversations</a></p>\n<div class=\"title\">\n"
+           "<h1>Conversation</h1>\n</div>\n");
+    if (words.n) {
+        PUT(x, "<p class=\"label\">It began with</p>\n<pre class=\"body\">");
+        show_body(&x->out, span_first(words, WORDS));
+        PUT(x, "</pre>\n");
+    }
+    PUT(x, "<div id=\"talk\" data-talk=\"");
     show_own(&x->out, t->id);
     PUT(x, "\" data-after=\"");
     show_text(&x->out, text_of(t->now, "last_event_id"));
@@ -143,7 +161,10 @@ static void show(struct exchange *x)
     int rc = waiting(x, t, &e);
     state(x, t);
     PUT(x, "</div>\n");
-    talk_composer(x, span_str(t->id), "Say it");
+    if (is_own(x, t))
+        talk_composer(x, span_str(t->id), "Say it");
+    else
+        readers(x, t);
     talk_files(x, t);
     page_end(x);
     if (rc != 0)
@@ -224,7 +245,7 @@ void page_talk(struct exchange *x)
 
 static void news(struct exchange *x, unsigned status, struct span body)
 {
-    reply_empty(x, status == 200 || status == 204 ? 204 : 503);
+    reply_empty(x, status == 200 ? 204 : status == 204 ? 202 : 503); /* 202: all was read, and nothing goes on */
 }
 
 void page_talk_news(struct exchange *x)
@@ -243,5 +264,5 @@ void page_talk_news(struct exchange *x)
     }
     q.target = arena_printf(&x->arena, "/stream/%s?after=%.*s", id, SPAN_FMT(after));
     if (!talks_asks || !talks_asks(x, &q, news, &why))
-        reply_empty(x, 202); /* as many wait as may: it looks again after a while */
+        reply_empty(x, 503); /* as many wait as may: it looks again after a while */
 }

@@ -37,7 +37,7 @@ bool talks_came(struct exchange *x, unsigned status, unsigned want, struct span 
                 ? words
                 : "It did not answer in time, or has just ended. What it had taken goes on; load this page again.");
     else
-        page_problem(x, status == 429 || status == 413 || status == 409 ? status : 400, "Not taken",
+        page_problem(x, status == 429 || status == 413 || status == 409 || status == 403 ? status : 400, "Not taken",
                      words[0] ? words : "the broker refused it");
     return false;
 }
@@ -47,25 +47,25 @@ bool talks_came(struct exchange *x, unsigned status, unsigned want, struct span 
 struct sessions {
     struct span of[PENDING];
     size_t n;
+    bool known;
 };
 
 static int session(void *ctx, const struct ticket *t)
 {
     struct sessions *s = ctx;
 
-    if (s->n < PENDING && span_eq(t->tenant, SPAN(TALKS_TENANT)))
+    if (s->n < PENDING)
         s->of[s->n++] = t->session;
     return 0;
 }
 
 static void sessions_read(struct exchange *x, struct sessions *s)
 {
-    const struct ticket_filter f = {.state = SPAN("pending"), .limit = PENDING};
+    const struct ticket_filter f = {.state = SPAN("pending"), .tenant = SPAN(TALKS_TENANT), .limit = PENDING};
     struct err e;
 
     s->n = 0;
-    if (desk_store_tickets(x->desk->store, &f, &x->arena, session, s, &e) != 0)
-        s->n = 0; /* the number is left out, and the list is there */
+    s->known = desk_store_tickets(x->desk->store, &f, &x->arena, session, s, &e) == 0;
 }
 
 static size_t waits(const struct sessions *s, struct span id)
@@ -98,19 +98,25 @@ static void row(struct exchange *x, const struct json *c, const struct sessions 
     PUT(x, "<tr><td><a href=\"/conversations/");
     show_text(&x->out, id);
     PUT(x, "\">");
-    if (words.n)
+    if (words.n) {
+        PUT(x, "<span class=\"mono\">&ldquo;");
         show_cut(&x->out, words, WORDS);
-    else
+        PUT(x, "&rdquo;</span>");
+    } else {
         PUT(x, "Not begun yet");
+    }
     PUT(x, "</a></td>");
     room_cell(x, "State");
-    if (n > 0)
-        (void)dynbuf_addf(&x->out, "<b>%zu waiting for you</b>", n);
+    if (!s->known)
+        PUT(x, "<b>what waits is not known</b>");
+    else if (n > 0)
+        (void)dynbuf_addf(&x->out, "<b>%zu waiting</b>", n);
     else if (busy && busy->truth)
         PUT(x, "<span class=\"state s-executing\">working</span>");
     else
         PUT(x, "<span class=\"state\">idle</span>");
     PUT(x, "</td>");
+    room_cell_text(x, "Begun by", json_text(c, SPAN("begun_by")));
     room_cell_text(x, "Phase", json_text(c, SPAN("phase")));
     room_cell(x, "Turns");
     (void)dynbuf_addf(&x->out, "%llu</td>", (unsigned long long)number(c, "turns"));
@@ -128,7 +134,7 @@ static void row(struct exchange *x, const struct json *c, const struct sessions 
 /* False: answered. */
 static bool list(struct exchange *x, const struct json *all)
 {
-    static const char *const heads[] = {"Began with", "State", "Phase", "Turns", "Sandbox", "Changed"};
+    static const char *const heads[] = {"Began with", "State", "Begun by", "Phase", "Turns", "Sandbox", "Changed"};
     const struct json *rows = json_get(all, SPAN("conversations")), *more = json_get(all, SPAN("more"));
     struct sessions *s = arena_alloc(&x->arena, sizeof *s);
 

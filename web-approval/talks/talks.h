@@ -22,8 +22,7 @@ enum {
     TALKS_WAITS_EACH = 4, /* of one operator */
     TALKS_MS = 8 * 1000,
     TALKS_WAIT_MS = 25 * 1000,
-    TALKS_BODY_MAX = 8 * 1024 * 1024, /* of an answer */
-    TALKS_MESSAGE_MAX = 6000,         /* characters of what is said here: form-encoded they fit into a request */
+    TALKS_MESSAGE_MAX = 6000, /* characters of what is said here: form-encoded they fit into a request */
     TALKS_NAME = ID_TEXT + 2
 };
 

@@ -5,7 +5,8 @@
 #include "broker/mcp/mcp.h"
 
 struct seen_of_call {
-    uint64_t began_ms; /* when this worker ran it first, or its intent of one that is followed on; 0: it has not */
+    uint64_t began_ms; /* when this worker gave it to who runs it, or its intent of one that is followed on; 0: it has
+                          not */
     bool late;         /* its time was over before it ended */
     uint64_t request;  /* the number of its request to an MCP server; 0: it is none's */
     bool remote;       /* over HTTP */

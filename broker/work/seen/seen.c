@@ -4,6 +4,7 @@
 
 #include "broker/otlp/otlp.h"
 #include "broker/work/seen/export.h"
+#include "broker/work/tools.h"
 #include "common/msg.h"
 #include "common/net/chan.h"
 #include "common/net/loop.h"
@@ -42,6 +43,12 @@ static struct otlp_span span_begin(const struct task *t, enum otlp_kind kind)
                               .ended_ms = loop_wall(t->w->loop)};
 }
 
+/* A server says what it likes, and three of these are added up. */
+static uint64_t tokens(uint64_t n)
+{
+    return n < BSTORE_SPENT_MAX ? n : BSTORE_SPENT_MAX;
+}
+
 void seen_chat(struct task *t, const struct seen_chat *k)
 {
     const struct model_target *m = &k->model->target;
@@ -58,16 +65,17 @@ void seen_chat(struct task *t, const struct seen_chat *k)
         const struct model_usage *u = &k->answer->usage;
         s.answered = k->answer->model;
         s.counted = u->known;
-        s.input = u->input + u->cache_read + u->cache_write;
-        s.cache_read = u->cache_read;
-        s.cache_write = u->cache_write;
-        s.output = u->output;
-        s.reasoning = u->reasoning;
+        s.cache_read = tokens(u->cache_read);
+        s.cache_write = tokens(u->cache_write);
+        s.input = tokens(tokens(u->input) + s.cache_read + s.cache_write);
+        s.output = tokens(u->output);
+        s.reasoning = tokens(u->reasoning);
     }
     export_add(t->w, &s);
     /* at least 1 ms, since none says that nothing came */
     const uint64_t first = s.first ? (s.first_ms > 0 ? s.first_ms : 1) : 0;
-    const uint64_t number[] = {since(s.begun_ms, s.ended_ms), first, s.input, s.output, k->cost_micro};
+    const uint64_t took = k->unasked ? BROKER_SEEN_NO_TIME : since(s.begun_ms, s.ended_ms);
+    const uint64_t number[] = {took, first, s.input, s.output, k->cost_micro};
     count(t, BROKER_SEEN_MODEL, m->name, k->error, number, sizeof(number) / sizeof(number[0]));
 }
 
@@ -81,7 +89,9 @@ static const char *fault_of(const struct work_call *c)
 static struct span counted_as(struct task *t, const struct work_call *c)
 {
     const struct mcp_server *server = mcp_server_of(&t->w->tools, c->call.tool);
-    return server == NULL ? c->call.tool : arena_printf(&t->step_arena, "%.*s__*", SPAN_FMT(server->name));
+    if (server == NULL)
+        return tool_of(c->call.tool) != NULL ? c->call.tool : SPAN("_OTHER");
+    return arena_printf(&t->step_arena, "%.*s__*", SPAN_FMT(server->name));
 }
 
 void seen_call(struct task *t, uint64_t ord)

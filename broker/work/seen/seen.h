@@ -14,6 +14,7 @@ struct seen_chat {
     uint64_t begun_ms, first_ms; /* first_ms: when something came, 0: never */
     uint64_t try;                /* which of the attempt's models */
     uint64_t cost_micro;
+    bool unasked; /* it was not sent: how long that took says nothing of the model */
 };
 void seen_chat(struct task *t, const struct seen_chat *k);
 /* A call of this step is settled. */

@@ -418,6 +418,7 @@ static void send(struct server *s, uint64_t ord)
     }
     s->calls = true;
     s->ord = ord;
+    run_begins(t, ord);
     t->call[ord].seen.request = s->mcp.id;
     t->call[ord].seen.remote = s->is->words == 0;
     (void)snprintf(t->call[ord].seen.version, sizeof(t->call[ord].seen.version), "%.*s",

@@ -15,6 +15,7 @@
 enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_ADDRESS = 256, CONFIG_NAME = 65 };
 enum { CONFIG_ARGS = 32 };                                   /* of a program, its path among them */
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
+enum { CONFIG_PEOPLE = 4096 };                               /* bytes of broker: people, with line ends */
 enum { CONFIG_DOCK_LANES = 4096 };                           /* bytes of them, with their tenants */
 enum { CONFIG_UIDS = 740 };                                  /* user ids from uid_base on */
 enum { POOL_ROWS_MAX = 16, POOL_MAX = 64 };                  /* of pool:, and sandboxes that wait in all of them */
@@ -71,6 +72,7 @@ struct config_broker {
         password[CONFIG_PATH];     /* postgresql://..., empty: a file here; the file of its password */
     char lanes[CONFIG_DOCK_LANES]; /* as dock_lanes */
     char otlp[CONFIG_PATH];        /* where spans are sent; empty: nowhere */
+    char people[CONFIG_PEOPLE];    /* who has conversations on the page: "NAME\n" each, of a person or a group */
     uint64_t workers;
 };
 

@@ -1,12 +1,13 @@
 /* broker: of the configuration. */
 #include <errno.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/postgres/where.h"
 #include "proxy/parent/config/config_in.h"
 
-enum { WORKERS = 4, WORKERS_MAX = 64, OTLP_HOST_MAX = 253 };
+enum { WORKERS = 4, WORKERS_MAX = 64, OTLP_HOST_MAX = 253, PEOPLE_NAME = 64 };
 
 static const struct key broker_keys[] = {
     {"http", KEY_CALL, AT(row_broker, http), KEY_NEEDED, .call = config_read_address,
@@ -24,6 +25,8 @@ static const struct key broker_keys[] = {
      .help = "the URL of a collector that takes spans over OTLP/HTTP in JSON, through the gateway"},
     {"lanes", KEY_PAIRS, AT(row_broker, lanes), 0,
      .help = "by which lane the sandboxes of a tenant's conversations send; else by none"},
+    {"people", KEY_TEXTS, AT(row_broker, people), 0,
+     .help = "operators and groups who have conversations on the approval page, besides who runs the gateway"},
     {.type = KEY_END}};
 const struct table config_broker_table = {"broker", sizeof(struct row_broker), broker_keys};
 
@@ -36,6 +39,31 @@ static bool has_proxy(const struct config *c)
             return true;
     }
     return false;
+}
+
+/* As names of people and of groups are (proxy/ledger/store/people/operators.c). */
+static bool is_name(struct span s)
+{
+    bool ok = s.n > 0 && s.n <= PEOPLE_NAME;
+    for (size_t i = 0; i < s.n; i++)
+        ok = ok && ((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
+                    memchr("._-:@/", s.p[i], 6) != NULL);
+    return ok;
+}
+
+static void take_people(struct loader *l, const struct items *names, char to[CONFIG_PEOPLE])
+{
+    for (size_t i = 0; i < names->n; i++) {
+        size_t n = strlen(to), room = CONFIG_PEOPLE - n;
+        if (!is_name(names->v[i].text)) {
+            load_problem(l, names->v[i].at, "C009",
+                         "each is the name of an operator or of a group: up to 64 of a-z 0-9 . _ - : @ /");
+            continue;
+        }
+        int more = snprintf(to + n, room, "%.*s\n", SPAN_FMT(names->v[i].text));
+        if (more < 0 || (size_t)more >= room)
+            load_problem(l, names->at, "C018", "these are too many: at most %d bytes of names", CONFIG_PEOPLE - 1);
+    }
 }
 
 /* A database is said without its password, which is in a file that nobody else reads. */
@@ -128,5 +156,6 @@ void config_take_broker(struct loader *l, const struct row_broker *r, const char
         config_copy(l, to->image, sizeof(to->image), &r->image);
     take_otlp(l, r, to);
     config_take_lanes(l, &r->lanes, to->lanes);
+    take_people(l, &r->people, to->people);
     to->workers = r->workers.at != NULL ? r->workers.v : WORKERS;
 }

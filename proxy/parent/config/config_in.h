@@ -15,6 +15,7 @@ struct row_broker {
     struct item http, store, password, models, tools, image, otlp;
     struct number workers;
     struct list lanes;
+    struct items people;
 };
 extern const struct table config_broker_table;
 

@@ -27,7 +27,7 @@ enum {
     ANSWER_MAX = AWAY_PART + 64 * 1024,
     PATH_MAX_ = 2048,
     WAIT_S = 300,
-    SLOW_S = 60, /* in which not SLOW_BYTES a second come or go: it is given up */
+    SLOW_S = 45, /* less than a list may take; in which not SLOW_BYTES a second come or go: it is given up */
     SLOW_BYTES = 1024,
     TRIES = 3, /* of a request that the store has no time for */
     PAUSE_MS = 500,

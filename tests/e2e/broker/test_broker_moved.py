@@ -49,7 +49,7 @@ def conversations_go_on_in_another_database_and_come_back(lab):
     assert "nothing was changed" in dry.text()
     assert not postgres.ask("SELECT 1 FROM pg_namespace WHERE nspname='countersign_broker'")
     moved = migrate("--to-password", password, there, back)
-    assert tables(moved) == tables(dry) and len(tables(moved)) == 9, moved.text()
+    assert tables(moved) == tables(dry) and len(tables(moved)) == 10, moved.text()
     assert "moved before" in migrate(there, back, rc=1).text()
     assert "moved before" in migrate(there, f"sqlite:{file}.new", rc=1).text()  # two that go on with it double each call
     assert not file.with_name("broker.db.new").exists()

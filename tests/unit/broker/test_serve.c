@@ -281,82 +281,7 @@ static void a_misspelt_member_is_named_and_nothing_is_begun(void **state)
     leaves(a);
 }
 
-/* --- whom the desk brings ------------------------------------------------------------------------------ */
-
-/* The desk sends a stream of somebody's, with these words and so much behind them. NULL: without a stream. */
-static struct asker *is_brought(const char *tenant, const char *who, const char *more, bool stream)
-{
-    struct dynbuf *b = chan_begin(desk, M_BROKER_TALK, 1);
-    int fd[2];
-    assert_non_null(b);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
-    msg_put_span(b, span_str(tenant));
-    msg_put_span(b, span_str(who));
-    assert_int_equal(dynbuf_add(b, span_str(more)), 0);
-    assert_int_equal(stream ? chan_commit_fd(desk, fd[1]) : chan_commit(desk), 0);
-    close(fd[1]);
-    return asker_at(fd[0]);
-}
-
-/* It is of the tenant that the desk says, whatever it brings itself; what it says has the operator's name with it. */
-static void whom_the_desk_brings_is_of_that_tenant_and_says_things_in_their_name(void **state)
-{
-    struct bstore_conversations all;
-    const struct id none = {{0}};
-    char what[64] = "GET /conversations/";
-    struct asker *a = is_brought("default", "kim", "", true), *other = knocks(&door);
-    asks(a, "csb_acme", "POST /chat", "{\"message\":\"x\",\"by\":\"lee\"}");
-    until(a, "HTTP/1.1 400 "); /* nobody says who they are by themselves */
-    asks(a, "csb_acme", "POST /chat", "{\"message\":\"\\\"by\\\":\\\"lee\\\"\"}");
-    until(a, "HTTP/1.1 202 ");
-    fix_ok(bstore_lately(fix, SPAN("default"), &none, &fix_arena, &all));
-    assert_int_equal(all.n, 1);
-    id_text(&all.row[0].id, what + strlen(what));
-    asks(a, "", what, "");
-    until(a, "\"waits\":");
-    assert_true(heard(a, "\"by\":\"kim\"") && heard(a, "\"busy\":true") && heard(a, "\"state\":\"queued\""));
-    leaves(a);
-    asks(other, "csb_acme", what, ""); /* a key sees its own tenant's alone */
-    until(other, "HTTP/1.1 404 ");
-    leaves(other);
-}
-
-/* Without a tenant, a name or a stream, or with more than these: nobody has come. */
-static void what_the_desk_did_not_say_whole_is_nobody(void **state)
-{
-    static const struct {
-        const char *tenant, *who, *more;
-    } rows[] = {{"", "kim", ""},
-                {"default", "", ""},
-                {"default", "kim", "x"},
-                {"default", "0123456789012345678901234567890123456789012345678", ""}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct asker *a = is_brought(rows[i].tenant, rows[i].who, rows[i].more, true);
-        until(a, NULL);
-        assert_null(serve.callers);
-        leaves(a);
-    }
-    leaves(is_brought("default", "kim", "", false));
-    struct asker *last = is_brought("default", "kim", "", true); /* behind it, in order */
-    asks(last, "", "GET /conversations/lately", "");
-    until(last, "HTTP/1.1 200 ");
-    leaves(last);
-}
-
-/* Its stream has no key that could be taken back; it ends with the desk, which holds the other end. */
-static void whom_the_desk_brings_needs_no_key_while_a_stream_is_open(void **state)
-{
-    struct bstore_chatted t = fix_chat("default", NULL);
-    struct claim c = fix_claim(1);
-    struct asker *a = opens(is_brought("default", "kim", "", true), "", &t.conversation);
-    desk_is_silent = true;
-    clock_ms += SERVE_UNSURE_MS + 1;
-    dynbuf_reset(&a->heard);
-    heart(&serve);
-    until(a, "heartbeat");
-    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
-    leaves(a);
-}
+#include "tests/unit/broker/brought/brought.h"
 
 /* --- recordings --------------------------------------------------------------------------------------- */
 
@@ -625,8 +550,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {T(a_misspelt_member_is_named_and_nothing_is_begun),
                                        T(whom_the_desk_brings_is_of_that_tenant_and_says_things_in_their_name),
+                                       T(on_the_page_who_began_a_conversation_speaks_in_it_alone),
                                        T(what_the_desk_did_not_say_whole_is_nobody),
                                        T(whom_the_desk_brings_needs_no_key_while_a_stream_is_open),
+                                       T(what_was_said_last_is_shown),
                                        T(a_recording_is_its_tenants),
                                        T(a_live_replay_is_the_operators),
                                        T(a_stream_has_no_gap_where_it_takes_over),

@@ -77,8 +77,9 @@ static void says(const struct err *e, const char *words)
 static void fill(void)
 {
     static const char bytes[] = {0, 1, (char)0xff, (char)0xfe, '\'', '\\', 0};
-    struct bstore_chat key = {
-        .tenant = SPAN("acme"), .key = SPAN("k'\\\"\xc3\xa9"), .body = span_of(bytes, sizeof(bytes))};
+    struct bstore_chat key = {.tenant = SPAN("acme"),
+                              .key = SPAN("k'\\\"\xc3\xa9"),
+                              .body = SPAN("{\"content\":\"'\\\\\\u0000 \xc3\xa9\",\"by\":\"ann\"}")};
     struct bstore_chatted t, again;
     struct claim c;
     uint64_t seq;

@@ -388,7 +388,7 @@ static void no_live_replay_goes_on_files_that_no_checkpoint_names(void **state)
         struct bstore_chatted t = fix_chat("acme", NULL), second, again;
         struct claim c = fix_claim(1);
         const struct bstore_call call = {called ? SPAN("write_file") : SPAN("broken-call"), SPAN("{}"), CALL_READ};
-        const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &call, 1};
+        const struct bstore_plan plan = {SPAN("[\"answer\"]"), {0, 10, 3}, &call, 1, {.input = 0}};
         uint64_t attempts;
         fix_ok(bstore_step(fix, &c, 1, SPAN("model"), &attempts));
         fix_ok(bstore_plan(fix, &c, 1, &plan));

@@ -76,6 +76,17 @@ static void what_was_done_is_added_up(void **state)
     broker_tally_free(&desk.tally);
 }
 
+/* How long it took to find that it would not be asked is no time of the model's. */
+static void what_was_not_asked_took_no_time(void **state)
+{
+    seen(BROKER_SEEN_MODEL, "large", "no-lease", BROKER_SEEN_NO_TIME, 0);
+    has("gen_ai_client_operation_duration_seconds_count{model=\"large\"} 0");
+    has("countersign_model_errors_total{model=\"large\",error_type=\"no-lease\"} 1");
+    seen(BROKER_SEEN_MODEL, "large", "stopped", 1, 0);
+    has("countersign_model_errors_total{model=\"large\",error_type=\"stopped\"} 1");
+    broker_tally_free(&desk.tally);
+}
+
 static void spans(uint64_t sent, uint64_t lost)
 {
     struct dynbuf b;
@@ -136,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_done_is_added_up),
+        cmocka_unit_test(what_was_not_asked_took_no_time),
         cmocka_unit_test(no_counter_begins_again),
         cmocka_unit_test(what_is_shown_alike_is_counted_as_one),
         cmocka_unit_test(what_cannot_be_read_is_not_counted),

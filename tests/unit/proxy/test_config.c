@@ -287,6 +287,7 @@ static void conversations_have_a_way_to_their_models(void **state)
         {WAY BROKER ", image: ../x }\n", "an image's name"},
         {WAY BROKER ", workers: 0 }\n", "workers"},
         {WAY BROKER ", lanes: { acme: [a, b] } }\n", "lane"},
+        {WAY BROKER ", people: [alice, \"a b\"] }\n", "each is the name"},
         {"version: 1\nlisteners: [{ name: x, http: 127.0.0.1:3128, identity: { sandbox: box } }]\n" BROKER " }\n",
          "identity: token"},
     };
@@ -297,10 +298,9 @@ static void conversations_have_a_way_to_their_models(void **state)
         if (c != NULL || strstr(e.text, bad[i].said) == NULL)
             fail_msg("%s: %s", bad[i].text, c != NULL ? "taken" : e.text);
     }
-    struct config *c = load(WAY BROKER ", workers: 2, lanes: { acme: web } }\n", &e);
-    if (c == NULL)
-        fail_msg("%s", e.text);
-    assert_true(c->broker.workers == 2 && strcmp(c->broker.lanes, "acme web\n") == 0);
+    struct config *c = load(WAY BROKER ", workers: 2, lanes: { acme: web }, people: [alice, a:b/c] }\n", &e);
+    assert_true(c != NULL && c->broker.workers == 2 && strcmp(c->broker.lanes, "acme web\n") == 0);
+    assert_string_equal(c->broker.people, "alice\na:b/c\n");
     config_free(&c);
     c = load(WAY, &e); /* off, unless it is there */
     assert_true(c != NULL && c->broker.models[0] == '\0' && c->broker.address[0] == '\0');

@@ -51,10 +51,7 @@
     X(LOOKING_PRUNE, "DELETE FROM looking WHERE looks_until_ms<=?1 OR looks_since_ms>?1" \
         " OR NOT EXISTS (SELECT 1 FROM ticket WHERE id=looking.ticket AND state='pending')") \
     X(PEOPLE_SET, "UPDATE ticket SET quorum=?2,self_approval=?3,step_up=?4,diff=?5," \
-        /* of a conversation's sandbox: whose turn runs in it now, which the identity of the same session says */ \
-        "owner=coalesce((SELECT i.owner FROM sandbox i WHERE i.name='m-'||substr(ticket.session,3) AND i.kind='token'" \
-        " AND i.session=ticket.session AND i.session LIKE 'c-%' AND i.tenant=ticket.tenant),(SELECT b.owner FROM" \
-        " sandbox b WHERE b.name=ticket.sandbox),'') WHERE id=?1") \
+        "owner=coalesce((SELECT b.owner FROM sandbox b WHERE b.name=ticket.sandbox),'') WHERE id=?1") \
     X(PEOPLE_GET, "SELECT quorum,self_approval,step_up,owner FROM ticket WHERE id=?1") \
     X(PEOPLE_FACTS, "SELECT summary,facts_json,agent_reason,scheme,path,coalesce('?'||query,'') FROM ticket WHERE id=?1")
 /* clang-format on */

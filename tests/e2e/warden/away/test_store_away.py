@@ -76,8 +76,12 @@ def what_is_lost_here_comes_back(lab, ordinary):
     lost(gw)
     assert gw.cli_json("checkpoint", "list")["checkpoints"] == []
     # No other sandbox has a lease of it, nor is one of use to it.
-    words = ["curl", "-sS", "-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 60", "http://169.254.169.254/latest/api/token"]
-    assert b"AccessKeyId" not in lab.run(words, env=gw.client_env("agent")).out
+    at = "http://169.254.169.254/latest/"
+    for words in (["-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 60", at + "api/token"],
+                  ["-H", "X-aws-ec2-metadata-token: any", at + "meta-data/iam/security-credentials/"],
+                  ["-H", "X-aws-ec2-metadata-token: any", at + "meta-data/iam/security-credentials/keys"]):
+        done = lab.run(["curl", "-sS", "-w", "\n%{http_code}", *words], env=gw.client_env("agent")).out
+        assert done.endswith(b"\n403") and b'"code":"denied"' in done, done
     assert s.curl(f"{s.url}/bucket/of/one/").rpartition("\n")[2] == "403"
     if not ordinary:
         a_hostile_one(lab, s)

@@ -241,7 +241,8 @@ static const char *talk(void)
            "\"arguments\":\"" HOSTILE "\"},"
            "{\"step\":2,\"call\":0,\"live\":true,\"turn\":\"" TURN "\",\"tool\":\"b\",\"end\":\"" HOSTILE
            "\",\"result\":\"" HOSTILE "\"}],"
-           "\"last_event_id\":\"" HOSTILE "\",\"live\":\"" HOSTILE "\",\"waits\":\"" HOSTILE "\"}";
+           "\"begun_by\":\"uid 0\",\"last_event_id\":\"" HOSTILE "\",\"live\":\"" HOSTILE "\",\"waits\":\"" HOSTILE
+           "\"}";
 }
 
 static void whatever_is_said_is_text(void **state)
@@ -404,13 +405,26 @@ static void what_is_said_is_said_once_by_a_form_of_this_page(void **state)
     assert_string_equal(json, "{\"message\":\"a\\nb\\\"}\",\"budget\":{\"steps\":7}}");
     (void)snprintf(key, sizeof(key), "%s", once);
     assert_non_null(strstr(form, key)); /* the form's own: twice is once */
-    says(202, "{\"conversation_id\":\"" ID "\"}");
+    says(202, "{\"conversation_id\":\"" ID "\",\"turn_id\":\"" TURN "\"}");
     assert_int_equal(x.status, 303);
+    assert_int_equal(sent_type, M_NOTE); /* who said it, where, and the digest of it: not the text */
+    assert_true(span_find(dynbuf_span(&sent), SPAN("conversation-said")) < sent.n &&
+                span_find(dynbuf_span(&sent), SPAN("\"operator\":\"uid 0\",\"conversation\":\"" ID
+                                                   "\",\"turn\":\"" TURN "\",\"text_sha256\":\"")) < sent.n);
     assert_string_equal(x.location, "/conversations/" ID);
     assert_int_equal(post("/conversations", "message=x"), 0);
     assert_string_equal(once, key);
     says(202, "{\"conversation_id\":\"//evil.test\"}"); /* it leads nowhere else */
     assert_int_equal(x.status, 503);
+    for (unsigned status = 0; status <= 503;
+         status += 503) { /* not taken: it is all there again, with the same key */
+        assert_int_equal(post("/conversations", "message=a%3C%2Ftextarea%3E%3Cscript%3Ealert(1)&steps=7"), 0);
+        says(status, "{\"detail\":\"" HOSTILE "\"}");
+        assert_int_equal(x.status, 503);
+        is_text();
+        assert_true(shows("a&lt;/textarea&gt;&lt;script&gt;alert(1)</textarea>") && shows(key) &&
+                    shows("value=\"7\""));
+    }
     static const char *const bad[] = {"message=",           "message=%20%0D%0A",   "message=%ff",
                                       "message=a%00b",      "message=x&steps=0",   "message=x&steps=1001",
                                       "message=x&steps=-1", "message=x&message=y", "message=%"};
@@ -441,10 +455,36 @@ static void a_turn_is_cancelled_by_its_own_form(void **state)
     clock_now += GUARD_ARM_MS;
     assert_int_equal(post("/conversations/" ID "/cancel", ""), 0);
     assert_string_equal(asked, "POST /turns/" TURN "/cancel");
+    sent_type = 0;
     says(202, "{}");
     assert_int_equal(x.status, 303);
+    assert_true(sent_type == M_NOTE && span_find(dynbuf_span(&sent), SPAN("conversation-cancelled")) < sent.n);
     assert_string_equal(x.location, "/conversations/" ID);
     assert_int_equal(post("/conversations/" TURN "/cancel", ""), 403);
+}
+
+static void who_did_not_begin_it_reads(void **state)
+{
+    static const struct {
+        const char *by;
+        bool speaks;
+        const char *words;
+    } rows[] = {{"", false, "Begun by a key"},
+                {"uid 00", false, "Begun by uid 00"},
+                {"uid 0", true, "id=\"composer\""},
+                {HOSTILE, false, "alert(1)"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char body[512];
+        (void)snprintf(body, sizeof(body), "{\"begun_by\":\"%s\",\"open\":[{\"turn_id\":\"" TURN "\",\"end\":\"\"}]}",
+                       rows[i].by);
+        assert_int_equal(get("/conversations/" ID), 0);
+        says(200, body);
+        assert_int_equal(x.status, 200);
+        is_text();
+        assert_int_equal(shows("id=\"composer\""), rows[i].speaks);
+        assert_int_equal(shows("/cancel\""), rows[i].speaks);
+        assert_true(shows(rows[i].words));
+    }
 }
 
 static void nobody_else_is_let_in(void **state)
@@ -473,18 +513,74 @@ static void nobody_else_is_let_in(void **state)
     assert_string_equal(asked, "GET /stream/" ID "?after=1.17");
     says(200, "");
     assert_int_equal(x.status, 204);
+    static const unsigned rows[][2] = {{204, 202}, {0, 503}, {503, 503}}; /* 202: there is nothing to load */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(get("/conversations/" ID "/news?after=1.17"), 0);
+        says(rows[i][0], "");
+        assert_int_equal(x.status, rows[i][1]);
+    }
+}
+
+/* Who is signed in is not for that reason somebody who has conversations: those whom countersign.yaml names are, and
+ * who runs the gateway. */
+static unsigned asks_as(const char *who, const char *line)
+{
+    char token[ID_TEXT + 1], theirs[GUARD_COOKIE_TEXT + 1];
+    assert_int_equal(guard_link_new(&desk.guard, who, clock_now, token), 0);
+    assert_non_null(guard_sign_in(&desk.guard, span_str(token), clock_now, theirs));
+    return ask(line, theirs, SPAN_NONE);
+}
+
+static void only_those_who_are_named_have_conversations(void **state)
+{
+    static const char *const lines[] = {"GET /conversations",
+                                        "GET /conversations/" ID,
+                                        "GET /conversations/" ID "/news?after=1.1",
+                                        "POST /conversations",
+                                        "GET /conversations/" ID "/file?path=a",
+                                        "POST /conversations/" ID "/say",
+                                        "POST /conversations/" ID "/cancel"};
+    static const struct {
+        const char *named, *who;
+        bool may;
+    } rows[] = {{"", "uid 0", true},           {"", "uid 7", true},
+                {"", "uid 70", false},         {"", "alice", false},
+                {"alice\n", "alice", true},    {"leads\n", "alice", true},
+                {"alice\n", "bob", false},     {"alic\nlead\n", "alice", false},
+                {"uid 70\n", "uid 70", false}, {"", "carol", true}};
+    sql("INSERT INTO operator VALUES ('alice',NULL,'devs leads','',0,1,1),('bob',NULL,'','',0,1,1),"
+        "('carol','uid 7','','',0,1,1)");
+    desk.owner_uid = 7;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)snprintf(desk.broker_people, sizeof(desk.broker_people), "%s", rows[i].named);
+        for (size_t n = 0; n < sizeof lines / sizeof lines[0]; n++) {
+            unsigned before = nasked, status = asks_as(rows[i].who, lines[n]);
+            if (!rows[i].may && (status != 403 || nasked != before))
+                fail_msg("row %zu: %s: %u", i, lines[n], status);
+            if (rows[i].may && n < 2 && nasked != before + 1)
+                fail_msg("row %zu: %s: %u", i, lines[n], status);
+        }
+        assert_int_equal(asks_as(rows[i].who, "GET /"), 200);
+        assert_int_equal(shows("href=\"/conversations\""), rows[i].may);
+    }
+    desk.owner_uid = 0;
+    desk.broker_people[0] = '\0';
+    sql("DELETE FROM operator");
 }
 
 #define T(f) cmocka_unit_test_setup(f, setup)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(whatever_is_said_is_text),
-                                       T(a_broker_that_says_nothing_or_nonsense_has_its_words),
-                                       T(what_waits_and_what_is_in_its_workspace_stand_in_it),
-                                       T(a_file_is_shown_of_its_own_sandbox_alone),
-                                       T(what_is_said_is_said_once_by_a_form_of_this_page),
-                                       T(a_turn_is_cancelled_by_its_own_form),
-                                       T(nobody_else_is_let_in)};
+    const struct CMUnitTest tests[] = {
+        T(whatever_is_said_is_text),
+        T(a_broker_that_says_nothing_or_nonsense_has_its_words),
+        T(what_waits_and_what_is_in_its_workspace_stand_in_it),
+        T(a_file_is_shown_of_its_own_sandbox_alone),
+        T(what_is_said_is_said_once_by_a_form_of_this_page),
+        T(a_turn_is_cancelled_by_its_own_form),
+        T(who_did_not_begin_it_reads),
+        T(nobody_else_is_let_in), /* the last signs in often, which ends older sessions */
+        T(only_those_who_are_named_have_conversations)};
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -144,42 +144,6 @@ static void whose_sandbox_it_was_is_in_the_ticket(void **state)
     assert_int_equal(say(&st.ticket, "bob", "", NULL), DECIDED_DONE);
 }
 
-static void of_session(const char *name, const char *session, const char *owner, const char *tenant)
-{
-    const struct wire_sandbox b = {.name = span_str(name),
-                                   .session = span_str(session),
-                                   .owner = span_str(owner),
-                                   .tenant = span_str(tenant),
-                                   .kind = SPAN("token")};
-    const char *why = NULL;
-    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
-    assert_int_equal(store_commit(fix), 0);
-    assert_null(why);
-}
-
-/* A conversation's sandbox stays, and others talk: what is asked is theirs whose turn it is, as its identity says; of
- * no other session's, and of no other tenant's. */
-static void what_a_turn_asks_for_is_whose_turn_it_is(void **state)
-{
-    put(OPERATOR_ADD, "alice", "", "");
-    put(OPERATOR_ADD, "bob", "", "");
-    fix_people = (struct wire_people){.quorum = 1};
-    sandbox("c-1", "alice");
-    of_session("m-1", "c-1", "bob", "default");
-    struct wire_ticket_state st = fix_hold("c-1", 1, 1, SPAN_NONE);
-    assert_int_equal(say(&st.ticket, "bob", "", NULL), DECIDED_SELF);
-    assert_int_equal(say(&st.ticket, "alice", "", NULL), DECIDED_DONE);
-    assert_int_equal(fix_sql("DELETE FROM sandbox WHERE name='m-1'"), SQLITE_OK);
-    st = fix_hold("c-1", 2, 2, SPAN_NONE); /* behind the turn's end: whoever began the sandbox */
-    assert_int_equal(say(&st.ticket, "alice", "", NULL), DECIDED_SELF);
-    of_session("m-1", "c-2", "bob", "default");
-    st = fix_hold("c-1", 3, 3, SPAN_NONE);
-    assert_int_equal(say(&st.ticket, "alice", "", NULL), DECIDED_SELF);
-    of_session("m-1", "c-1", "bob", "acme");
-    st = fix_hold("c-1", 4, 4, SPAN_NONE);
-    assert_int_equal(say(&st.ticket, "alice", "", NULL), DECIDED_SELF);
-}
-
 static void what_somebody_gave_ends_with_them(void **state)
 {
     sandbox("s1", "uid 7");
@@ -310,7 +274,6 @@ int main(void)
         FRESH(a_grant_goes_with_no_request_that_needs_several),
         FRESH(nobody_approves_their_own),
         FRESH(whose_sandbox_it_was_is_in_the_ticket),
-        FRESH(what_a_turn_asks_for_is_whose_turn_it_is),
         FRESH(what_somebody_gave_ends_with_them),
         FRESH(who_is_of_other_groups_says_it_again),
         FRESH(what_was_shown_is_what_is_held),
