@@ -23,6 +23,19 @@ struct talks {
     struct asking *list;
 };
 
+/* A page that nobody waits for any more, or whose reader has signed out meanwhile, is not made. What a form did is
+ * done, and is written down whoever is there. */
+static bool is_over(struct exchange *x)
+{
+    struct desk *d = x->desk;
+
+    if (!span_eq(x->head.method, SPAN("GET")) ||
+        (!x->left && guard_session(&d->guard, &x->head, x->now_ms) == x->session))
+        return false;
+    page_problem(x, 403, "Signed out", "You signed out before the broker had answered. Sign in again.");
+    return true;
+}
+
 /* Hand the answer on; the question is gone before that. */
 static void over(struct asking *q, unsigned status, struct span body)
 {
@@ -38,7 +51,8 @@ static void over(struct asking *q, unsigned status, struct span body)
     free(q);
     x->now_ms = loop_now(x->desk->loop);
     x->wall_ms = loop_wall(x->desk->loop);
-    fn(x, status, body);
+    if (!is_over(x))
+        fn(x, status, body);
     if (x->status != 0 || x->transfer)
         exchange_answered(x);
 }
