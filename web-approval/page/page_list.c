@@ -201,13 +201,14 @@ static void group_card(struct exchange *x, const struct waiting *all, const size
     PUT(x, "</p>\n</li>\n");
 }
 
-static void one_or_group(struct exchange *x, struct waiting *all, size_t i)
+/* end: of the rows of its sandbox. */
+static void one_or_group(struct exchange *x, struct waiting *all, size_t i, size_t end)
 {
     size_t at[PAGE_WAITING] = {i}, n = 1;
 
     if (all->row[i].told)
         return;
-    for (size_t j = i + 1; j < all->n && n < GROUP_ROWS; j++)
+    for (size_t j = i + 1; j < end && n < GROUP_ROWS; j++)
         if (!all->row[j].told && group_alike(&all->row[i].t, &all->row[j].t))
             at[n++] = j;
     if (n < GROUP_LEAST) {
@@ -260,7 +261,7 @@ static void by_sandbox(struct exchange *x, struct waiting *all)
         flood(x, n, end - i);
         PUT(x, "<ul class=\"cards\">\n");
         for (size_t j = i; j < end; j++)
-            one_or_group(x, all, j);
+            one_or_group(x, all, j, end);
         PUT(x, "</ul>\n</section>\n");
     }
 }
@@ -366,7 +367,6 @@ static int recent_row(void *ctx, const struct ticket *t)
 
 static void show_list(struct exchange *x)
 {
-    const struct ticket_filter recent = {.state = SPAN("decided"), .limit = PAGE_RECENT};
     struct recent rows = {x, false};
     struct waiting *all = x->step;
     char title[64];
@@ -385,7 +385,7 @@ static void show_list(struct exchange *x)
         (void)dynbuf_addf(&x->out, "<p class=\"hint\">%zu of %llu are shown.</p>\n", all->n,
                           (unsigned long long)all->pending);
     if (!all->unread)
-        all->unread = desk_store_tickets(x->desk->store, &recent, &x->arena, recent_row, &rows, &all->why) != 0;
+        all->unread = desk_store_lately(x->desk->store, PAGE_RECENT, &x->arena, recent_row, &rows, &all->why) != 0;
     if (rows.any)
         PUT(x, "</ul>\n<p><a class=\"quiet\" href=\"/history\">All that was decided</a></p>\n</section>\n");
     page_end(x);

@@ -68,7 +68,7 @@ int desk_store_history(struct desk_store *s, const struct history_filter *f, str
     store_bind(q, ":text", f->text);
     store_bind_u64(q, ":back", STORE_SEARCHED);
     store_bind_u64(q, ":limit", limit);
-    if (store_tickets(s, q, a, found_one, &found, e) != 0)
+    if (store_tickets(s, false, q, a, found_one, &found, e) != 0)
         return -1;
     if (found.n == limit)
         *further = found.last;

@@ -150,41 +150,8 @@ uint64_t row_number(struct row *r)
 
 /* --- tickets -------------------------------------------------------------- */
 
-static void ticket_life(struct row *r, struct ticket *t)
+static void ticket_listed(struct row *r, struct ticket *t)
 {
-    t->reason_required = row_number(r) != 0;
-    t->repeats = row_number(r);
-    t->created_ms = row_number(r);
-    t->expires_ms = row_number(r);
-    t->decided_ms = row_number(r);
-    t->decided_by = row_text(r);
-    t->decided_channel = row_text(r);
-    t->decided_reason = row_text(r);
-    t->claimed_ms = row_number(r);
-    t->ended_ms = row_number(r);
-    t->has_outcome = !is_null(r);
-    t->status = row_number(r);
-    t->bytes_out = row_number(r);
-    t->bytes_in = row_number(r);
-    t->delivered = row_number(r) != 0;
-    t->asker.waits = row_number(r) != 0;
-    t->asker.since_ms = row_number(r);
-    t->asker.until_ms = row_number(r);
-    t->quorum = row_number(r);
-    t->self_approval = row_number(r);
-    t->step_up = row_number(r);
-    t->gates = row_number(r);
-    t->asker.later = row_number(r) != 0;
-    t->looking.by = row_text(r);
-    t->looking.since_ms = row_number(r);
-    t->looking.until_ms = row_number(r);
-    t->diff = row_number(r);
-    t->escalated_ms = row_number(r);
-}
-
-static void ticket_row(struct row *r, struct ticket *t)
-{
-    *t = (struct ticket){0};
     t->id = row_text(r);
     t->state = row_text(r);
     t->sandbox = row_text(r);
@@ -199,49 +166,89 @@ static void ticket_row(struct row *r, struct ticket *t)
     t->query = row_text(r);
     t->fields_json = row_text(r);
     t->body_size = row_number(r);
-    t->body_sha256 = row_text(r);
-    t->digest = row_text(r);
     t->op = row_text(r);
     t->effect = row_text(r);
     t->resource = row_text(r);
     t->credential = row_text(r);
     t->code = row_text(r);
     t->rule_id = row_text(r);
-    t->rule_file = row_text(r);
-    t->rule_line = row_number(r);
-    t->policy = row_text(r);
     t->summary = row_text(r);
     t->facts_json = row_text(r);
     t->agent_reason = row_text(r);
+    t->repeats = row_number(r);
+    t->created_ms = row_number(r);
+    t->expires_ms = row_number(r);
+    t->asker.waits = row_number(r) != 0;
+    t->asker.since_ms = row_number(r);
+    t->asker.until_ms = row_number(r);
+    t->asker.later = row_number(r) != 0;
+    t->looking.by = row_text(r);
+    t->looking.since_ms = row_number(r);
+    t->looking.until_ms = row_number(r);
+    t->escalated_ms = row_number(r);
+}
+
+static void ticket_rest(struct row *r, struct ticket *t)
+{
+    t->body_sha256 = row_text(r);
+    t->digest = row_text(r);
+    t->rule_file = row_text(r);
+    t->rule_line = row_number(r);
+    t->policy = row_text(r);
     t->approve_by = row_text(r);
     t->dialect = row_text(r);
-    ticket_life(r, t);
+    t->reason_required = row_number(r) != 0;
+    t->decided_ms = row_number(r);
+    t->decided_by = row_text(r);
+    t->decided_channel = row_text(r);
+    t->decided_reason = row_text(r);
+    t->claimed_ms = row_number(r);
+    t->ended_ms = row_number(r);
+    t->has_outcome = !is_null(r);
+    t->status = row_number(r);
+    t->bytes_out = row_number(r);
+    t->bytes_in = row_number(r);
+    t->delivered = row_number(r) != 0;
+    t->quorum = row_number(r);
+    t->self_approval = row_number(r);
+    t->step_up = row_number(r);
+    t->diff = row_number(r);
+    t->gates = row_number(r);
+}
+
+static void ticket_row(struct row *r, bool listed, struct ticket *t)
+{
+    *t = (struct ticket){0};
+    ticket_listed(r, t);
+    if (!listed)
+        ticket_rest(r, t);
 }
 
 struct ticket_walk {
     desk_store_ticket_fn *fn;
     void *ctx;
+    bool listed;
 };
 
 static int ticket_step(void *ctx, struct row *r)
 {
     struct ticket_walk *w = ctx;
     struct ticket t;
-    ticket_row(r, &t);
+    ticket_row(r, w->listed, &t);
     return r->full ? 1 : w->fn(w->ctx, &t);
 }
 
-int store_tickets(struct desk_store *s, sqlite3_stmt *q, struct arena *a, desk_store_ticket_fn *fn, void *ctx,
-                  struct err *e)
+int store_tickets(struct desk_store *s, bool listed, sqlite3_stmt *q, struct arena *a, desk_store_ticket_fn *fn,
+                  void *ctx, struct err *e)
 {
-    struct ticket_walk w = {fn, ctx};
+    struct ticket_walk w = {fn, ctx, listed};
     return store_walk(s, q, a, ticket_step, &w, e);
 }
 
 int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, struct arena *a, desk_store_ticket_fn *fn,
                        void *ctx, struct err *e)
 {
-    struct ticket_walk w = {fn, ctx};
+    struct ticket_walk w = {fn, ctx, false};
     sqlite3_stmt *q;
 
     if (store_query(s,
@@ -266,7 +273,7 @@ int desk_store_tickets(struct desk_store *s, const struct ticket_filter *f, stru
 int desk_store_like(struct desk_store *s, const struct ticket *t, bool waiting, size_t max, struct arena *a,
                     desk_store_ticket_fn *fn, void *ctx, struct err *e)
 {
-    struct ticket_walk w = {fn, ctx};
+    struct ticket_walk w = {fn, ctx, false};
     sqlite3_stmt *q;
 
     if (store_query(
@@ -299,7 +306,7 @@ struct ticket_one {
 static int ticket_first(void *ctx, struct row *r)
 {
     struct ticket_one *one = ctx;
-    ticket_row(r, one->t);
+    ticket_row(r, false, one->t);
     one->found = 1;
     return 0;
 }

@@ -92,9 +92,13 @@ struct desk_waits {
     size_t n;
 };
 /* What waits: of each sandbox the first that were asked, each at most, and as many fewer as limit rows of all want;
- * in no order. Into w, whose texts are in the arena: all that wait (waiting.c). */
+ * in no order, without what no list shows: of who decides, how, and by what words of the policy. Into w, whose texts
+ * are in the arena: all that wait (waiting.c). */
 int desk_store_waiting(struct desk_store *s, size_t each, size_t limit, struct arena *a, struct desk_waits *w,
                        desk_store_ticket_fn *fn, void *ctx, struct err *e) MUSTCHECK;
+/* What does not wait any more, the newest first (waiting.c). */
+int desk_store_lately(struct desk_store *s, size_t limit, struct arena *a, desk_store_ticket_fn *fn, void *ctx,
+                      struct err *e) MUSTCHECK;
 /* A search through tickets of any state. Each empty: any. */
 struct history_filter {
     struct span state;                   /* exactly */

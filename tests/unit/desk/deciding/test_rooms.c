@@ -433,6 +433,47 @@ static void a_flood_hides_nobody(void **state)
     assert_true(says("Nothing waits.") && !says("A flood"));
 }
 
+/* Of every state that a ticket may have, by the store's own word: what is not pending was decided, the newest first.
+ */
+static void what_was_decided_lately_is_of_any_state(void **state)
+{
+    sqlite3_stmt *q;
+    char words[64];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < 40; i++)
+        waits("aaaa", i);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT sql FROM sqlite_master WHERE name = 'ticket'", -1, &q, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+    struct span left = span_str((const char *)sqlite3_column_text(q, 0));
+    left = span_from(left, span_find(left, SPAN("state IN (")));
+    left = span_first(left, span_index(left, ')'));
+    for (size_t at; (at = span_index(left, '\'')) < left.n; left = span_from(left, span_index(left, '\'') + 1)) {
+        left = span_from(left, at + 1);
+        struct span name = span_first(left, span_index(left, '\''));
+        if (span_eq(name, SPAN("pending")))
+            continue;
+        waits("dddd", ++n);
+        char *text = sqlite3_mprintf("UPDATE ticket SET state='%.*s' WHERE sandbox='sb-dddd' AND path='/p/%u'",
+                                     SPAN_FMT(name), n);
+        sql(text);
+        sqlite3_free(text);
+    }
+    sqlite3_finalize(q);
+    assert_int_equal(n, 8);
+    assert_int_equal(get("/"), 200);
+    struct span page = dynbuf_span(&x.out);
+    size_t above = span_find(page, SPAN("Lately decided"));
+    for (; n > 0; n--) {
+        (void)snprintf(words, sizeof(words), "Number %u of dddd", n);
+        size_t at = span_find(page, span_str(words));
+        assert_true(at < page.n && at > above);
+        above = at;
+    }
+    sql("DELETE FROM ticket");
+}
+
 /* --- how people decide ------------------------------------------------------------- */
 
 static void seen(struct habits *h, struct arena *a, const char *where, const char *state, const char *channel,
@@ -552,6 +593,7 @@ int main(void)
         cmocka_unit_test(health_says_what_runs),
         cmocka_unit_test(writes_are_frozen_by_its_own_form_alone),
         cmocka_unit_test(a_flood_hides_nobody),
+        cmocka_unit_test(what_was_decided_lately_is_of_any_state),
         cmocka_unit_test(a_rule_is_proposed_that_says_the_same),
         cmocka_unit_test(no_rule_is_proposed_of_what_is_grave_or_no_pattern),
     };
