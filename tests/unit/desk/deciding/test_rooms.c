@@ -441,8 +441,6 @@ static void what_was_decided_lately_is_of_any_state(void **state)
     char words[64];
     unsigned n = 0;
 
-    for (unsigned i = 0; i < 40; i++)
-        waits("aaaa", i);
     assert_int_equal(sqlite3_prepare_v2(db, "SELECT sql FROM sqlite_master WHERE name = 'ticket'", -1, &q, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_step(q), SQLITE_ROW);
@@ -465,9 +463,9 @@ static void what_was_decided_lately_is_of_any_state(void **state)
     assert_int_equal(get("/"), 200);
     struct span page = dynbuf_span(&x.out);
     size_t above = span_find(page, SPAN("Lately decided"));
-    for (; n > 0; n--) {
+    for (size_t at; n > 0; n--) {
         (void)snprintf(words, sizeof(words), "Number %u of dddd", n);
-        size_t at = span_find(page, span_str(words));
+        at = span_find(page, span_str(words));
         assert_true(at < page.n && at > above);
         above = at;
     }
