@@ -6,7 +6,7 @@
 #include "web-approval/rooms/rooms.h"
 #include "web-approval/talks/form.h"
 
-enum { WORDS = 160, PENDING = 1000, HERE = 20, WHY = 500 };
+enum { WORDS = 160, PENDING = 1000, WHY = 500 };
 
 static struct span text_of(const struct json *j, const char *key)
 {
@@ -54,40 +54,44 @@ static void readers(struct exchange *x, const struct talk *t)
 
 /* --- what waits ---------------------------------------------------------------------------------- */
 
-struct here {
-    struct exchange *x;
-    size_t n;
-};
-
-static int here_row(void *ctx, const struct ticket *t)
+static int here_row(void *ctx, const struct ticket *row)
 {
-    struct here *h = ctx;
+    struct talk *t = ctx;
 
-    if (h->n++ < HERE)
-        page_card(h->x, t);
+    if (t->walk.n < TALKS_HERE) {
+        t->here[t->walk.n] = *row;
+        t->first[t->walk.n] = &t->here[t->walk.n];
+        t->walk.n++;
+    }
+    t->waiting++;
     return 0;
 }
 
-/* The tickets of its session, as the list has them. */
-static int waiting(struct exchange *x, const struct talk *t, struct err *e)
+/* The tickets of its session, each glanced at before any is shown, as in the list. */
+static void look(struct exchange *x, struct talk *t, void (*show)(struct exchange *x))
 {
     const struct ticket_filter f = {
         .state = SPAN("pending"), .session = span_str(t->box), .tenant = SPAN(TALKS_TENANT), .limit = PENDING};
-    struct here h = {x, 0};
-    size_t before = x->out.n;
 
+    t->walk = (struct glance_walk){.t = t->first, .show = show};
+    t->unread = desk_store_tickets(x->desk->store, &f, &x->arena, here_row, t, &t->why) != 0;
+    glance_walk(x, &t->walk);
+}
+
+static void waiting(struct exchange *x, const struct talk *t)
+{
+    if (t->waiting == 0)
+        return;
     PUT(x, "<section class=\"box\" aria-labelledby=\"here\">\n<h2 id=\"here\">Waits for a decision</h2>\n<ul "
            "class=\"cards\">\n");
-    int rc = desk_store_tickets(x->desk->store, &f, &x->arena, here_row, &h, e);
+    for (size_t i = 0; i < t->walk.n; i++)
+        page_card(x, t->first[i]);
     PUT(x, "</ul>\n");
-    if (h.n > HERE)
+    if (t->waiting > t->walk.n)
         (void)dynbuf_addf(
-            &x->out, "<p class=\"hint\">The newest %d of %zu; all of them are in <a href=\"/\">the list</a>.</p>\n",
-            HERE, h.n);
+            &x->out, "<p class=\"hint\">The newest %zu of %zu; all of them are in <a href=\"/\">the list</a>.</p>\n",
+            t->walk.n, t->waiting);
     PUT(x, "</section>\n");
-    if (h.n == 0)
-        x->out.n = before;
-    return rc;
 }
 
 /* --- its state ----------------------------------------------------------------------------------- */
@@ -142,7 +146,6 @@ static void show(struct exchange *x)
 {
     struct talk *t = x->step;
     struct span words = text_of(t->now, "words");
-    struct err e;
 
     page_begin(x, 200, "talk", "Conversation");
     PUT(x, "<p class=\"back\"><a href=\"/conversations\">All conversations</a></p>\n<div class=\"title\">\n"
@@ -158,7 +161,7 @@ static void show(struct exchange *x)
     show_text(&x->out, text_of(t->now, "last_event_id"));
     (void)dynbuf_addf(&x->out, "\" data-busy=\"%d\">\n", busy(t));
     talk_said(x, t);
-    int rc = waiting(x, t, &e);
+    waiting(x, t);
     state(x, t);
     PUT(x, "</div>\n");
     if (is_own(x, t))
@@ -167,8 +170,13 @@ static void show(struct exchange *x)
         readers(x, t);
     talk_files(x, t);
     page_end(x);
-    if (rc != 0)
-        reply_unable(x, &e);
+    if (t->unread)
+        reply_unable(x, &t->why);
+}
+
+static void with_files(struct exchange *x)
+{
+    look(x, x->step, show);
 }
 
 /* Its sandbox is its own and the tenant's, or it is not looked at. */
@@ -203,12 +211,12 @@ static void came(struct exchange *x, unsigned status, struct span body)
         return;
     }
     if (t->started && !t->part) {
-        talk_files_ask(x, t, show);
+        talk_files_ask(x, t, with_files);
         if (x->transfer)
             return;
         x->status = 0; /* what it said of that is not the answer: the page is there without them */
     }
-    show(x);
+    look(x, t, show);
 }
 
 /* The id of x->arg, or NULL, answered. */

@@ -8,6 +8,7 @@
 #ifndef WEB_APPROVAL_TALKS_TALKS_H
 #define WEB_APPROVAL_TALKS_TALKS_H
 
+#include "web-approval/glance/glance.h"
 #include "web-approval/page/page.h"
 
 struct chan;
@@ -23,7 +24,8 @@ enum {
     TALKS_MS = 8 * 1000,
     TALKS_WAIT_MS = 25 * 1000,
     TALKS_MESSAGE_MAX = 6000, /* characters of what is said here: form-encoded they fit into a request */
-    TALKS_NAME = ID_TEXT + 2
+    TALKS_NAME = ID_TEXT + 2,
+    TALKS_HERE = 20, /* of what waits in it, at once */
 };
 
 /* status 0: nothing came; body: of the answer, in x's arena. */
@@ -49,6 +51,12 @@ void talks_peer(struct desk *d, struct chan *c);
 
 /* --- what is shown of one --- */
 struct talk {
+    struct glance_walk walk; /* of what waits: first, for x->step is both */
+    struct ticket here[TALKS_HERE];
+    const struct ticket *first[TALKS_HERE];
+    size_t waiting; /* of all; unread: the store could not be, and why */
+    bool unread;
+    struct err why;
     const char *id;         /* as x->arg had it, checked */
     const struct json *now; /* as GET /conversations/ID of the broker has it */
     char box[TALKS_NAME + 1];

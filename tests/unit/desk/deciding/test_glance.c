@@ -10,6 +10,7 @@
 #include "tests/kit.h"
 #include "tests/unit/desk/deciding/desk_world.h"
 #include "web-approval/glance/glance.h"
+#include "web-approval/talks/talks.h"
 
 #define PAID "dddd0000000000000000000000"
 #define JSON "[[\"content-type\",\"application/json\"]]"
@@ -116,6 +117,35 @@ static void it_stands_beside_the_yes(void **state)
     assert_false(says("Look twice"));
 }
 
+#define TALK "ffff0000000000000000000000"
+
+static talks_fn *came;
+
+static bool asks_the_broker(struct exchange *of, const struct talks_ask *q, talks_fn *fn, const char **why)
+{
+    came = fn;
+    return true;
+}
+
+/* What waits in a conversation has the same row there. */
+static void it_stands_in_its_conversation(void **state)
+{
+    talks_asks = asks_the_broker;
+    sql("UPDATE ticket SET session = 'c-" TALK "', tenant = 'default' WHERE id = '" PAID "'");
+    for (unsigned times = 0; times < 2; times++) {
+        assert_int_equal(get("/conversations/" TALK), 0);
+        came(&x, 200, SPAN("{\"begun_by\":\"uid 0\",\"messages\":[],\"open\":[],\"last_event_id\":\"1.1\"}"));
+        if (times == 0)
+            answer_body(span_str(refund)); /* asked for once */
+        assert_int_equal(x.status, 200);
+        assert_true(says("Waits for a decision") && says("/tickets/" PAID "\""));
+        assert_true(says("amount <b>25e4</b>") && says("look twice</span> "));
+        assert_false(says("is read when you open it"));
+    }
+    talks_asks = NULL;
+    covers("E14");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +154,7 @@ int main(void)
         cmocka_unit_test_setup(what_nobody_looked_at_is_said, with_a_refund),
         cmocka_unit_test_setup(a_long_body_is_not_read_for_a_row, with_a_refund),
         cmocka_unit_test_setup(it_stands_beside_the_yes, with_a_refund),
+        cmocka_unit_test_setup(it_stands_in_its_conversation, with_a_refund),
         cmocka_unit_test_setup(so_much_is_read_for_one_page, with_a_refund),
     };
     return cmocka_run_group_tests(tests, world_setup, world_teardown);
