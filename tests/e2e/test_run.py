@@ -453,6 +453,7 @@ def what_is_refused_while_writes_are_frozen_and_by_an_earlier_denial_is_said_wit
     assert re.search(r"countersign: denied: POST [^\n]*: writes were frozen: `countersign thaw` ends that\n", said), said
     run.gw.cli("thaw", rc=0)
     client = run.start(*ask)
+    client.wait_line(r"countersign: waits for approval: ")  # a denial before that is told as one that stands already
     run.gw.deny(run.gw.pending()["id"], "not on a Monday")
     client.wait()
     assert client.seen.count(b"not on a Monday\n") == 1 and b"countersign: denied: " not in client.seen, client.seen

@@ -216,8 +216,7 @@ def a_collector_harms_no_turn(broker, collector):
         now = lost()
         assert broker.done(broker.chat("while it may not be asked"))["end"] == "completed"
         broker.lab.wait_for("what is lost because of the policy", lambda: lost() > now)
-    refused = broker.gw.recorded(path="/v1/traces")[-1]
-    assert refused["code"] == "spans-held", refused  # nobody is asked to approve it
+    broker.gw.recorded(path="/v1/traces", kind="denied", code="spans-held")  # nobody is asked to approve it
     assert broker.gw.cli_json("approvals", "list")["tickets"] == []
 
 
