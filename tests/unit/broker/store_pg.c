@@ -23,7 +23,8 @@ static char folder[64];
 static pid_t server;
 static PGconn *admin;
 
-static pid_t as_nobody(const char *program, const char *const argv[])
+/* argv[0] becomes its path: PostgreSQL looks for its other programs where that says it is, else along PATH. */
+static pid_t as_nobody(const char *program, const char *argv[])
 {
     char path[128];
     pid_t child = fork();
@@ -38,6 +39,7 @@ static pid_t as_nobody(const char *program, const char *const argv[])
         _exit(126);
     if (freopen("log", "a", stderr) == NULL)
         _exit(126);
+    argv[0] = path;
     execv(path, (char *const *)argv);
     _exit(127);
 }
@@ -47,26 +49,26 @@ static void serve(void)
     char data[96], sockets[96];
     snprintf(data, sizeof(data), "%s/data", folder);
     snprintf(sockets, sizeof(sockets), "unix_socket_directories=%s", folder);
-    const char *const argv[] = {"postgres",
-                                "-D",
-                                data,
-                                "-c",
-                                sockets,
-                                "-c",
-                                "listen_addresses=",
-                                "-c",
-                                "fsync=off",
-                                "-c",
-                                "shared_buffers=16MB",
-                                "-c",
-                                "max_connections=40",
-                                "-c",
-                                "deadlock_timeout=100ms",
-                                "-c",
-                                "autovacuum=off",
-                                "-c",
-                                "restart_after_crash=on",
-                                NULL};
+    const char *argv[] = {"postgres",
+                          "-D",
+                          data,
+                          "-c",
+                          sockets,
+                          "-c",
+                          "listen_addresses=",
+                          "-c",
+                          "fsync=off",
+                          "-c",
+                          "shared_buffers=16MB",
+                          "-c",
+                          "max_connections=40",
+                          "-c",
+                          "deadlock_timeout=100ms",
+                          "-c",
+                          "autovacuum=off",
+                          "-c",
+                          "restart_after_crash=on",
+                          NULL};
     server = as_nobody("postgres", argv);
 }
 
@@ -106,8 +108,8 @@ void pg_start(void)
         assert_int_equal(chown(folder, NOBODY, NOBODY), 0);
     assert_int_equal(chmod(folder, 0700), 0);
     snprintf(data, sizeof(data), "%s/data", folder);
-    const char *const argv[] = {"initdb",     "-N", "-A",   "trust", "-U", "postgres",
-                                "--locale=C", "-E", "UTF8", "-D",    data, NULL};
+    const char *argv[] = {"initdb",     "-N", "-A",   "trust", "-U", "postgres",
+                          "--locale=C", "-E", "UTF8", "-D",    data, NULL};
     pid_t made = as_nobody("initdb", argv);
     assert_int_equal(waitpid(made, &status, 0), made);
     if (status != 0)
