@@ -113,6 +113,8 @@ static enum transfer_next over(struct transfer *t, struct transfer_end *e)
     e->said = dynbuf_span(&t->said);
     e->words = dynbuf_span(&t->words);
     t->x->transfer->done(t->x, e);
+    if (t->x->status == 0) /* it is over: nothing comes any more that could answer */
+        reply_problem(t->x, 503, "Not possible now", "what came could not be shown; ask again");
     return TRANSFER_ANSWERED;
 }
 

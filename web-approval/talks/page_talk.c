@@ -174,9 +174,18 @@ static void show(struct exchange *x)
         reply_unable(x, &t->why);
 }
 
+/* Its files come last: what they end with is answered at once. */
 static void with_files(struct exchange *x)
 {
-    look(x, x->step, show);
+    struct talk *t = x->step;
+
+    if (t->started && !t->part) {
+        talk_files_ask(x, t, show);
+        if (x->transfer)
+            return;
+        x->status = 0; /* what it said of that is not the answer: the page is there without them */
+    }
+    show(x);
 }
 
 /* Its sandbox is its own and the tenant's, or it is not looked at. */
@@ -210,13 +219,7 @@ static void came(struct exchange *x, unsigned status, struct span body)
         reply_unable(x, &e);
         return;
     }
-    if (t->started && !t->part) {
-        talk_files_ask(x, t, with_files);
-        if (x->transfer)
-            return;
-        x->status = 0; /* what it said of that is not the answer: the page is there without them */
-    }
-    look(x, t, show);
+    look(x, t, with_files);
 }
 
 /* The id of x->arg, or NULL, answered. */

@@ -10,6 +10,7 @@
 #include "tests/kit.h"
 #include "tests/unit/desk/deciding/desk_world.h"
 #include "web-approval/glance/glance.h"
+#include "web-approval/streams/transfer.h"
 #include "web-approval/talks/talks.h"
 
 #define PAID "dddd0000000000000000000000"
@@ -142,6 +143,21 @@ static void it_stands_in_its_conversation(void **state)
         assert_true(says("amount <b>25e4</b>") && says("look twice</span> "));
         assert_false(says("is read when you open it"));
     }
+    /* its files are asked for behind the body, for what a transfer ends with is answered at once */
+    sql("INSERT INTO sandbox(name,session,owner,tenant,kind,generation,token_hash,labels_json,created_ms,changed_ms) "
+        "VALUES ('c-" TALK "','c-" TALK "','uid 0','default','started',1,NULL,'{}',1,1)");
+    glance_forget(&desk);
+    desk.warden = (struct chan *)&desk;
+    assert_int_equal(get("/conversations/" TALK), 0);
+    came(&x, 200, SPAN("{\"begun_by\":\"uid 0\",\"messages\":[],\"open\":[],\"last_event_id\":\"1.1\"}"));
+    assert_true(x.status == 0 && !x.transfer);
+    answer_body(span_str(refund));
+    assert_true(x.status == 0 && x.transfer);
+    x.transfer->done(&x, &(struct transfer_end){.how = SB_EXITED, .said = SPAN("\0\0")});
+    assert_int_equal(x.status, 200);
+    assert_true(says("amount <b>25e4</b>") && says("There is nothing in it"));
+    desk.warden = NULL;
+    sql("DELETE FROM sandbox");
     talks_asks = NULL;
     covers("E14");
 }
