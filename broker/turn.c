@@ -36,6 +36,7 @@ static const struct {
     [END_REFUSED] = {"refused",
                      "It ended: the gateway does not let it go on. Of calls that were open nobody knows what "
                      "came of them; look at what they changed before asking again."},
+    [END_BUDGET] = {"budget", "It ended: a budget of its tenant is used up. What was done until then stays done."},
 };
 
 const char *call_class_name(enum call_class c)

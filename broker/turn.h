@@ -41,6 +41,7 @@ enum turn_end {
     END_STUCK,      /* what was written down of it cannot be read */
     END_SET_ASIDE,  /* it ended two workers at one step */
     END_REFUSED,    /* the gateway gives it no identity */
+    END_BUDGET,     /* a budget of its tenant is used up */
     TURN_ENDS
 };
 
@@ -59,7 +60,7 @@ enum { TURN_STEPS_MAX = 1000, TURN_CALLS_MAX = 64, TURN_SAME_MAX = 16, TURN_SAME
 const char *call_class_name(enum call_class c);
 /* "open", "done", "error", "unknown", "not-run" */
 const char *call_end_name(enum call_end e);
-/* "completed", "cancelled", ... "refused" */
+/* "completed", "cancelled", ... "budget" */
 const char *turn_end_name(enum turn_end e);
 /* A sentence for the reader. */
 const char *turn_end_words(enum turn_end e);

@@ -5,7 +5,7 @@
 
 #include "common/dynbuf.h"
 
-enum { TABLE_COLUMNS = 11 };
+enum { TABLE_COLUMNS = 13 };
 
 struct table {
     bool people; /* stdout is a terminal: a cell need not repeat what its column's head says */

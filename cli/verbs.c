@@ -247,6 +247,9 @@ static const struct cli_option exec_options[] = {
     {.name = "stdin", .help = "what it reads is what countersign reads; otherwise it reads nothing"},
     {.name = "tty", .help = "it has a terminal, which is shown in this one, with its size; what it reads is typed"},
     {.name = "detach", .help = "print its number and leave it running, for 24h unless --timeout says less"},
+    {.name = "lane",
+     .arg = "NAME",
+     .help = "a way out of its own, as the value of its label `lane`, behind walls of its own in the sandbox"},
     {.name = "undo", .help = "a step: keep the files as they are before it, so that it can be undone"},
     {.name = NULL}};
 static const struct cli_option shell_options[] = {COMMAND, {.name = NULL}};
@@ -275,6 +278,7 @@ static const struct cli_option usage_options[] = {
     {.name = NULL}};
 static const struct cli_option chat_options[] = {
     {.name = "conversation", .arg = "ID", .help = "go on with this one; otherwise a new one begins"},
+    {.name = "private", .arg = "MODELS", .help = "a new one: these models, a,b, may see it, and no other ever"},
     {.name = "list", .help = "the conversations there are"},
     {.name = NULL}};
 static const struct cli_option operator_options[] = {

@@ -9,6 +9,8 @@ bool policy_asks_labels(const struct policy *p, struct span sandbox);
 /* Whom the policy takes for one: a bit for each scope that covers the subject. False: there are more scopes than
  * bits. */
 bool policy_scopes_of(const struct policy *p, const struct subject *s, uint64_t *bits);
+/* Does any scope ask for this label with this value, whatever else it asks for? */
+bool policy_scope_asks(const struct policy *p, struct span key, struct span value);
 /* The scope of this name, or -1; the name of this scope, or nothing. */
 struct span policy_scope_name(const struct policy *p, int scope);
 int policy_scope(const struct policy *p, struct span name);

@@ -15,6 +15,9 @@ enum msg_type_box {
     M_BOX_PAUSED = 203,  /* P>W u8 enum pause_way of now, span why (empty: as it was asked) */
     M_BOX_METER = 208, /* id: the asker's; W>P; P>W u16 n, n x (u64 number of a sandbox, span wire_usage) */
     M_BOX_IMAGE = 231, /* id: the asker's; W>P span name of an image (empty: the machine's own), or behind that span the digest that it had, which it keeps if that is still there; P>W bool there is one, span its digest as text (empty: unknown), span why not */
+    M_CELL = 460,      /* W>P id: its number, never used twice; u64 number of its sandbox, span lane, u64 born and u32 number of the one command in it, u64 descriptors of each process, u64 processes (0: a cgroup counts them), fd: descriptor 3 of its first process */
+    M_CELL_NONE = 461, /* P>W id: its number; span why: it was not started */
+    M_CELL_END = 462,  /* W>P id: its number; kill it now, and its way out with it */
     M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */
     /* desk and warden; id: the desk's own. box_command: span name, u64 generation that it was started as, u32 number */
     M_SB_START = 176,   /* D>W wire_box, u64 generation, u64 cpu percent, u64 timeout ms, bool strict, bool bound: it ends with the desk that asked */
@@ -35,7 +38,7 @@ enum msg_type_box {
     M_SB_TIMEOUT = 211, /* D>W span name, u64 ms from now until it ends; W>D bool it is so: there is one, which is up */
     M_SB_LOG = 210,     /* D>W box_command; W>D u8 enum sb_found (SB_FOUND: one that is detached), bool it runs, u8 enum sb_end and u8 status or signal (else 0), for each output: u64 bytes that are not kept any more, span those that are */
     M_SB_IMAGE = 230,   /* as M_BOX_IMAGE, D>W and W>D */
-    M_SB_EXEC = 182,    /* D>W span name, u64 timeout ms, u64 most bytes of output, u8 enum talk_input (sandbox-shim/inside/shim_talk.h), u16 rows and u16 columns of a terminal (else 0), bool detached: answered by M_SB_DETACHED alone, u16 arguments, u16 variables, span each, span directory */
+    M_SB_EXEC = 182,    /* D>W span name, u64 timeout ms, u64 most bytes of output, u8 enum talk_input (sandbox-shim/inside/shim_talk.h), u16 rows and u16 columns of a terminal (else 0), bool detached: answered by M_SB_DETACHED alone, u16 arguments, u16 variables, span each, span directory, and behind that, if it has one of its own, span lane */
     M_SB_OUTPUT = 183,  /* W>D u8 1 standard output, 2 standard error, then its bytes, at most SB_WINDOW that are not taken */
     M_SB_TAKEN = 184,   /* D>W u32 bytes of output that have left */
     M_SB_KILL = 185,    /* D>W nobody waits for it any more */
@@ -64,8 +67,9 @@ enum msg_type_box {
     M_BROKER_OPEN = 271, /* broker>D span tenant, fd: a stream of requests for a turn of it; answered with M_DOCK_OPEN */
     M_BROKER_TALK = 450, /* D>broker that serves: span tenant, span who: the operator who is signed in at the desk, fd: a stream of requests of theirs; nothing answers, one that cannot be had is closed */
     M_BROKER_CA = 272,   /* P>broker id 0; the gateway's CA, PEM */
-    M_BROKER_SEEN = 456, /* broker>D id 0; u8 enum broker_seen, span name of the model or tool, span what kind of error (empty: none), BROKER_SEEN_NUMBERS x u64: ms it took (or BROKER_SEEN_NO_TIME), ms until something came (0: nothing came), tokens in, tokens out, millionths it cost */
+    M_BROKER_SEEN = 456, /* broker>D id 0; u8 enum broker_seen, span name of the model or tool (empty of what a budget stopped), span what kind of error (empty: none), BROKER_SEEN_NUMBERS x u64: ms it took (or BROKER_SEEN_NO_TIME), ms until something came (0: nothing came), tokens in, tokens out, millionths it cost */
     M_BROKER_SPANS = 457, /* broker>D id 0; u64 spans that a collector took, u64 that are lost */
+    M_BROKER_WAITS = 470, /* broker that serves>D id 0; u64 turns that wait while no process runs any (0: some do), u64 since when, of Unix ms */
     /* what ran (proxy/ledger/store/runs/); id: the warden's own */
     M_RUN_BEGIN = 244, /* W>Lg wire_run (common/runs/wire_run.h): a command, before it is ordered */
     M_RUN_BEGUN = 245, /* Lg>W bool it is written down, id of the run */

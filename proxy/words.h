@@ -16,7 +16,7 @@ enum role_id {
     ROLE_FETCHER,
     ROLE_WARDEN,
     ROLE_DOCK,
-    ROLE_BROKER, /* instance 0 serves, each other one runs turns */
+    ROLE_BROKER, /* instance 0 serves, each other one runs turns (proxy/duty/duty.h) */
     ROLE_COUNT
 };
 
@@ -117,7 +117,7 @@ enum pause_way {
 enum dock_opened { DOCK_LATER = 0 /* it cannot be known now, or too many are in */, DOCK_UNKNOWN, DOCK_OPEN };
 
 /* What the broker has done, as the desk counts it. */
-enum broker_seen { BROKER_SEEN_NOTHING = 0, BROKER_SEEN_MODEL, BROKER_SEEN_TOOL };
+enum broker_seen { BROKER_SEEN_NOTHING = 0, BROKER_SEEN_MODEL, BROKER_SEEN_TOOL, BROKER_SEEN_BUDGET };
 /* The identities by which its workers send spans: the desk makes them, with this session and label, and nobody else a
  * sandbox of such a name. */
 #define SPANS_NAME    "otlp-"

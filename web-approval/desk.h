@@ -140,9 +140,9 @@ struct desk {
     char dock_mounts[8192];    /* "TENANT NAME PLACE\n" each: what it has mounted where */
     char notify[1024];         /* "NAME KIND[ signing]\n" each: who is told outside the page */
     char broker_lanes[4096], broker_people[4096]; /* the same of what the broker starts; who talks: "NAME\n" each */
-    char broker_image[64]; /* and what its sandboxes are made of; empty: the machine's own files */
-    char diff_lane[64];    /* by which lane it is found out what a request changes; empty: by none, it is not */
-    char diff_image[64];   /* and in what */
+    char broker_only[16], broker_image[64];       /* what it does alone; of what its sandboxes are; or empty */
+    char diff_lane[64];  /* by which lane it is found out what a request changes; empty: by none, it is not */
+    char diff_image[64]; /* and in what */
     uint64_t owner_uid;
     uint64_t egress_requests, egress_bytes; /* of what is started with no limit of its own; 0: none */
     struct dynbuf secrets;                  /* payload of the last M_SECRETS */

@@ -158,7 +158,8 @@ static void dock_frame(void *arg, struct chan *c, struct frame *f)
         on_broker_open(l, f);
     else if (f->type == M_BROKER_WHO && l->broker)
         on_broker_who(l, f);
-    else if ((f->type == M_BROKER_SEEN || f->type == M_BROKER_SPANS) && l->broker)
+    else if (((f->type == M_BROKER_SEEN || f->type == M_BROKER_SPANS) && l->broker) ||
+             (f->type == M_BROKER_WAITS && serves(l)))
         broker_tally_frame(l->desk, f);
     else
         log_error("the %s said %u, which it may not", l->broker ? "broker" : "dock", f->type);
@@ -168,8 +169,10 @@ static void dock_gone(void *arg, struct chan *c)
 {
     struct dock_link *l = arg;
 
-    if (serves(l))
+    if (serves(l)) {
         talks_peer(l->desk, NULL);
+        broker_tally_unsure(l->desk->tally);
+    }
     for (struct dock_link **at = &l->desk->docks; *at; at = &(*at)->next)
         if (*at == l) {
             *at = l->next;

@@ -48,6 +48,7 @@ static void config(void *arg, struct span key, struct span value)
         {"notify", d->notify, sizeof(d->notify)},
         {"broker_lanes", d->broker_lanes, sizeof(d->broker_lanes)},
         {"broker_image", d->broker_image, sizeof(d->broker_image)},
+        {"broker_only", d->broker_only, sizeof(d->broker_only)},
         {"broker_people", d->broker_people, sizeof(d->broker_people)},
         {"diff_lane", d->diff_lane, sizeof(d->diff_lane)},
         {"diff_image", d->diff_image, sizeof(d->diff_image)},

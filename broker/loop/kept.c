@@ -17,6 +17,8 @@ void agent_call_digest(struct span tool, struct span args, struct digest *out)
 struct digest agent_batch(const struct agent *l)
 {
     struct digest out = {{0}};
+    if (l->summary)
+        return l->last;
     if (l->calls == 0)
         return out;
     struct digest_ctx *d = digest_begin();

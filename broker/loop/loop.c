@@ -7,7 +7,7 @@ static const struct state_row rows[LOOP_STATES] = {
     [LOOP_NONE] = {"none", STATE(LOOP_REVOKING) | STATE(LOOP_BEGINNING) | STATE(LOOP_ACTING) | STOP},
     [LOOP_REVOKING] = {"revoking", STATE(LOOP_BEGINNING) | STATE(LOOP_ACTING) | STATE(LOOP_SETTLING) | STOP},
     [LOOP_BEGINNING] = {"beginning", STATE(LOOP_THINKING) | STOP},
-    [LOOP_THINKING] = {"thinking", STATE(LOOP_PLANNING) | STOP},
+    [LOOP_THINKING] = {"thinking", STATE(LOOP_BEGINNING) | STATE(LOOP_PLANNING) | STOP},
     [LOOP_PLANNING] = {"planning", STATE(LOOP_ACTING) | STATE(LOOP_SETTLING) | STATE(LOOP_STOPPED)},
     [LOOP_ACTING] = {"acting", STATE(LOOP_SETTLING) | STATE(LOOP_STOPPED)},
     [LOOP_SETTLING] = {"settling", STATE(LOOP_BEGINNING) | STOP},
@@ -111,11 +111,14 @@ static void settle_if_all(struct agent *l, struct loop_actions *out)
 }
 
 /* The calls of this step are known: is there a reason to run none of them? It depends on what is written down alone,
- * so that who takes the turn over finds the same. */
+ * so that who takes the turn over finds the same. A summary between two steps is none, and changes nothing of what
+ * the model asked for before it. */
 static void judge(struct agent *l)
 {
     struct digest batch = agent_batch(l);
     struct used before = l->used;
+    if (l->summary)
+        return;
     if (l->calls == 0)
         l->same = 0;
     else
@@ -171,14 +174,15 @@ void agent_begin(struct agent *l, const struct loop_found *f, struct loop_action
                         .started_ms = f->started_ms,
                         .step = f->settled + 1,
                         .attempts = f->attempts,
-                        .planned = f->planned};
+                        .planned = f->planned,
+                        .summary = f->planned && f->summary};
     for (size_t i = 0; f->planned && i < f->n && i < TURN_CALLS_MAX; i++)
         l->call[l->calls++] = (struct loop_call){
             .asked = f->asked[i], .at = f->end[i] != CALL_OPEN ? AT_END : AT_REST, .end = f->end[i], .found = true};
     bool ours = agent_load(l, f->kept);
     if (f->planned)
         judge(l);
-    if (f->planned && l->calls == 0)
+    if (f->planned && l->calls == 0 && !l->summary)
         l->wanted = f->cut ? END_CUT : END_COMPLETED;
     if (!ours) {
         l->wanted = END_STUCK; /* its calls are settled as they are known to be, and nothing more is run */
@@ -201,6 +205,7 @@ void agent_begin(struct agent *l, const struct loop_found *f, struct loop_action
 static bool begun(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     l->attempts = e->attempts;
+    l->summary = e->summary;
     if (l->wanted != END_NONE)
         finish(l, l->wanted, out);
     else if (e->attempts > LOOP_ATTEMPTS_MAX)
@@ -212,7 +217,7 @@ static bool begun(struct agent *l, const struct loop_event *e, struct loop_actio
 
 static bool answered(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
-    if (e->n > TURN_CALLS_MAX) {
+    if (e->n > (l->summary ? 0 : TURN_CALLS_MAX)) {
         finish(l, END_BAD_MODEL, out);
         return true;
     }
@@ -221,7 +226,7 @@ static bool answered(struct agent *l, const struct loop_event *e, struct loop_ac
     l->calls = 0;
     for (size_t i = 0; i < e->n; i++)
         l->call[l->calls++] = (struct loop_call){.asked = e->asked[i]};
-    if (e->n == 0)
+    if (e->n == 0 && !l->summary)
         l->wanted = e->cut ? END_CUT : END_COMPLETED;
     judge(l);
     if (enter(l, LOOP_PLANNING, out))
@@ -235,6 +240,13 @@ static bool no_answer(struct agent *l, const struct loop_event *e, struct loop_a
         finish(l, END_MODEL, out);
     else if (enter(l, LOOP_STOPPED, out))
         agent_act(out, (struct loop_action){.what = DO_GIVE_BACK, .step = l->step, .after_ms = e->after_ms});
+    return true;
+}
+
+static bool begin_again(struct agent *l, struct loop_actions *out)
+{
+    if (enter(l, LOOP_BEGINNING, out))
+        agent_act(out, (struct loop_action){.what = DO_BEGIN, .step = l->step});
     return true;
 }
 
@@ -278,6 +290,7 @@ static bool of_call(struct agent *l, const struct loop_event *e, struct loop_act
 static bool step_over(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     l->last = agent_batch(l);
+    l->summary = false;
     l->used.steps++;
     l->step++;
     l->attempts = 0;
@@ -300,6 +313,16 @@ static bool any_time(struct agent *l, const struct loop_event *e, struct loop_ac
     return true;
 }
 
+static bool of_model(struct agent *l, const struct loop_event *e, struct loop_actions *out)
+{
+    switch (e->heard) {
+    case HEARD_ANSWER: return answered(l, e, out);
+    case HEARD_LONG: return begin_again(l, out);
+    case HEARD_BUDGET: finish(l, END_BUDGET, out); return true;
+    default: return no_answer(l, e, out);
+    }
+}
+
 bool agent_hear(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
     out->n = 0;
@@ -311,8 +334,7 @@ bool agent_hear(struct agent *l, const struct loop_event *e, struct loop_actions
             go_on(l, l->planned, e->now_ms, out);
         return e->heard == HEARD_REVOKED;
     case LOOP_BEGINNING: return e->heard == HEARD_BEGUN && begun(l, e, out);
-    case LOOP_THINKING:
-        return e->heard == HEARD_ANSWER ? answered(l, e, out) : e->heard == HEARD_NO_ANSWER && no_answer(l, e, out);
+    case LOOP_THINKING: return heard_of_model(e->heard) && of_model(l, e, out);
     case LOOP_PLANNING: return e->heard == HEARD_PLANNED && written(l, out);
     case LOOP_ACTING: return of_call(l, e, out);
     case LOOP_SETTLING: return e->heard == HEARD_STEP && step_over(l, e, out);

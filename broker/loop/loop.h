@@ -40,9 +40,10 @@ enum loop_state {
 enum loop_heard {
     HEARD_NOTHING = 0,
     HEARD_REVOKED,
-    HEARD_BEGUN,     /* attempts */
+    HEARD_BEGUN,     /* attempts, summary */
     HEARD_ANSWER,    /* asked, n, used: the model's; n is what it asked for, even if that is too much */
     HEARD_NO_ANSWER, /* retry, after_ms */
+    HEARD_BUDGET,    /* nothing was asked: a budget of its tenant is used up */
     HEARD_PLANNED,
     HEARD_DONE,    /* ord, end: a call that ran or was waited for; CALL_UNKNOWN: cut off */
     HEARD_KNOWN,   /* ord, known, end */
@@ -50,11 +51,18 @@ enum loop_heard {
     HEARD_SETTLED, /* ord */
     HEARD_STEP,    /* the step is settled */
     HEARD_ENDED,
+    HEARD_LONG, /* what is to be asked has no room: the step is begun once more, as a summary of what is older */
     HEARD_CANCEL,
     HEARD_TICK,
     HEARD_FENCED, /* the claim does not stand any more */
     HEARD_FAILED  /* the store failed, or something else that only a new beginning mends */
 };
+
+/* What came of asking a model. */
+static inline bool heard_of_model(enum loop_heard h)
+{
+    return h == HEARD_ANSWER || h == HEARD_NO_ANSWER || h == HEARD_BUDGET || h == HEARD_LONG;
+}
 
 /* A call that the model asked for: what it does, and what it is (agent_call_digest). */
 struct loop_asked {
@@ -69,7 +77,8 @@ struct loop_event {
     enum known known;
     enum call_end end;
     bool retry;
-    bool cut; /* HEARD_ANSWER without calls: it is not complete */
+    bool summary; /* HEARD_BEGUN: what the step asks for is a summary of older messages, and no call */
+    bool cut;     /* HEARD_ANSWER without calls: it is not complete */
     struct used used;
     const struct loop_asked *asked;
     size_t n;
@@ -79,7 +88,7 @@ enum loop_do {
     DO_NOTHING = 0,
     DO_REVOKE,     /* end every lane of this turn's earlier claims, and wait until they are: HEARD_REVOKED */
     DO_BEGIN,      /* step: HEARD_BEGUN */
-    DO_THINK,      /* ask the model: HEARD_ANSWER or HEARD_NO_ANSWER */
+    DO_THINK,      /* ask the model: what heard_of_model knows */
     DO_NOT_THINK,  /* give up asking it */
     DO_PLAN,       /* write down the answer with its first `n` calls: HEARD_PLANNED */
     DO_RUN,        /* ord, with the key that is written down: HEARD_DONE */
@@ -124,6 +133,7 @@ struct agent {
     enum turn_end wanted; /* once the step is settled */
     bool cut;             /* nothing more is run */
     bool planned;         /* it was found so */
+    bool summary;         /* the step is one */
     struct loop_call call[TURN_CALLS_MAX];
     size_t calls;
 };
@@ -132,6 +142,7 @@ struct agent {
 struct loop_found {
     uint64_t epoch, now_ms, started_ms, settled, attempts;
     bool cancelled, planned; /* planned: step settled + 1 has its calls */
+    bool summary;            /* it is a summary, and has none */
     bool cut;                /* it has none, and its answer is not complete */
     enum turn_end ends;      /* END_NONE; or it is to end so, and nothing more is run */
     struct budget budget;

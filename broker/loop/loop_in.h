@@ -13,7 +13,7 @@ void agent_ask(struct agent *l, uint64_t ord, struct loop_actions *out);
 void agent_settle(struct agent *l, uint64_t ord, enum call_end end, struct loop_actions *out);
 /* Of a checkpoint; false: it is none of ours. */
 bool agent_load(struct agent *l, struct span kept) MUSTCHECK;
-/* What all calls of the step are together; all zero: none. */
+/* What all calls of the step are together; all zero: none. Of a summary: those of the step before. */
 struct digest agent_batch(const struct agent *l);
 
 #endif

@@ -12,9 +12,17 @@ enum {
     ERROR_CAPABILITY = 32021
 };
 
-void mcp_begin(struct mcp *m, struct span server)
+static void take_trace(struct mcp *m, struct span trace)
+{
+    m->trace[0] = '\0';
+    if (trace.n <= MCP_TRACE_MAX)
+        (void)snprintf(m->trace, sizeof(m->trace), "%.*s", SPAN_FMT(trace));
+}
+
+void mcp_begin(struct mcp *m, struct span server, struct span trace)
 {
     *m = (struct mcp){.state = MCP_NONE};
+    take_trace(m, trace);
     (void)snprintf(m->server, sizeof(m->server), "%.*s", SPAN_FMT(server));
     arena_init(&m->arena, TOOLS_ROOM);
     dynbuf_init(&m->in, MCP_LINE_MAX);
@@ -256,7 +264,7 @@ enum mcp_event mcp_late(struct mcp *m)
     return MCP_NOTHING;
 }
 
-int mcp_call(struct mcp *m, const struct mcp_tool *tool, struct span args)
+int mcp_call(struct mcp *m, const struct mcp_tool *tool, struct span args, struct span trace)
 {
     if (m->state != MCP_AT_REST)
         return -1;
@@ -265,6 +273,7 @@ int mcp_call(struct mcp *m, const struct mcp_tool *tool, struct span args)
     dynbuf_reset(&m->result);
     if (span_index(args, '\n') < args.n || dynbuf_add(&m->args, args) != 0)
         return -1;
+    take_trace(m, args.n <= MCP_TRACED_MAX ? trace : SPAN_NONE);
     m->called = tool;
     m->rounds = 0;
     m->end = CALL_OPEN;

@@ -22,6 +22,10 @@ enum {
     MCP_STRAYS_MAX = 64,         /* lines that are no message, in all */
     MCP_ROUNDS_MAX = 4,          /* so often one call is given what it asks for */
     MCP_RESULT_MAX = 256 * 1024, /* bytes of a result that are kept */
+    MCP_TRACE_MAX = 55,          /* bytes of a traceparent */
+    /* Bytes of the arguments of a call that has one. Of a longer request the gateway knows by its bytes alone that it
+     * is the same once more, and these would be others when another worker sends it. */
+    MCP_TRACED_MAX = 192 * 1024,
     MCP_OUT_MAX = 4 * MCP_LINE_MAX /* bytes that wait to be written */
 };
 
@@ -49,6 +53,7 @@ struct mcp {
     bool awaits;                       /* our last request has no answer yet */
     char version[MCP_VERSION_MAX + 1]; /* of the older era, once it is known */
     uint64_t id;                       /* of our last request */
+    char trace[MCP_TRACE_MAX + 1];     /* whose part our next requests are; empty: they do not say it */
     unsigned pages, requests, strays, rounds;
     struct arena arena; /* of the tools */
     struct mcp_tool tool[MCP_TOOLS_MAX];
@@ -68,8 +73,9 @@ enum mcp_event {
     MCP_BROKEN    /* it is of no use any more: why */
 };
 
-/* Begins, with something to write. server: 1 to MCP_SERVER_MAX of a-z 0-9 -. */
-void mcp_begin(struct mcp *m, struct span server);
+/* Begins, with something to write. server: 1 to MCP_SERVER_MAX of a-z 0-9 -. trace: a traceparent of W3C, which each
+ * request until the first call has; empty: none. */
+void mcp_begin(struct mcp *m, struct span server, struct span trace);
 void mcp_free(struct mcp *m);
 /* What it wrote. At most one of READY and ANSWERED comes of one of our own requests. */
 enum mcp_event mcp_feed(struct mcp *m, struct span bytes) MUSTCHECK;
@@ -86,8 +92,8 @@ enum mcp_event mcp_late(struct mcp *m) MUSTCHECK;
 const struct mcp_tool *mcp_tool_of(const struct mcp *m, struct span name);
 /* The revision that is spoken, once it is known; else empty. */
 struct span mcp_version(const struct mcp *m);
-/* args: a JSON object on one line, of at most half a message. -1: it does not rest, or they are too long; nothing was
- * said. */
-int mcp_call(struct mcp *m, const struct mcp_tool *tool, struct span args) MUSTCHECK;
+/* args: a JSON object on one line, of at most half a message; trace: as above, of the call, in each of its rounds.
+ * -1: it does not rest, or they are too long; nothing was said. */
+int mcp_call(struct mcp *m, const struct mcp_tool *tool, struct span args, struct span trace) MUSTCHECK;
 
 #endif

@@ -31,24 +31,34 @@ static void put_client(struct jsonw *w)
     jsonw_kv(w, "version", SPAN("1"));
 }
 
-/* A request with the next id, open at its params; the modern era says with each who asks. */
-static void ask(struct mcp *m, struct jsonw *w, struct span method, bool meta)
+/* What stands beside a request: the modern era says with each who asks; whose part it is, both. */
+static void put_meta(const struct mcp *m, struct jsonw *w, bool modern)
+{
+    if (!modern && m->trace[0] == '\0')
+        return;
+    jsonw_kv_object(w, "_meta");
+    if (modern) {
+        jsonw_kv(w, "io.modelcontextprotocol/protocolVersion", MCP_MODERN);
+        jsonw_kv_object(w, "io.modelcontextprotocol/clientCapabilities");
+        put_capabilities(w);
+        jsonw_end_object(w);
+        jsonw_kv_object(w, "io.modelcontextprotocol/clientInfo");
+        put_client(w);
+        jsonw_end_object(w);
+    }
+    if (m->trace[0] != '\0')
+        jsonw_kv(w, "traceparent", span_str(m->trace));
+    jsonw_end_object(w);
+}
+
+/* A request with the next id, open at its params. */
+static void ask(struct mcp *m, struct jsonw *w, struct span method, bool modern)
 {
     begin(m, w);
     jsonw_kv_u64(w, "id", ++m->id);
     jsonw_kv(w, "method", method);
     jsonw_kv_object(w, "params");
-    if (!meta)
-        return;
-    jsonw_kv_object(w, "_meta");
-    jsonw_kv(w, "io.modelcontextprotocol/protocolVersion", MCP_MODERN);
-    jsonw_kv_object(w, "io.modelcontextprotocol/clientCapabilities");
-    put_capabilities(w);
-    jsonw_end_object(w);
-    jsonw_kv_object(w, "io.modelcontextprotocol/clientInfo");
-    put_client(w);
-    jsonw_end_object(w);
-    jsonw_end_object(w);
+    put_meta(m, w, modern);
 }
 
 static void asked(struct mcp *m, struct jsonw *w)

@@ -45,6 +45,14 @@ void otlp_span_id(const struct otlp_span *s, char out[OTLP_ID_TEXT + 1])
     place_id(s, s->kind, out);
 }
 
+void otlp_traceparent(const struct otlp_span *s, char out[OTLP_PARENT_TEXT + 1])
+{
+    char trace[OTLP_TRACE_TEXT + 1], id[OTLP_ID_TEXT + 1];
+    otlp_trace_id(s, trace);
+    otlp_span_id(s, id);
+    (void)snprintf(out, OTLP_PARENT_TEXT + 1, "00-%s-%s-01", trace, id);
+}
+
 /* --- attributes --------------------------------------------------------------------------- */
 
 /* As much of a name that somebody else chose as is written, with what would hide or reorder shown as what it is. */

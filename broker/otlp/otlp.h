@@ -11,7 +11,8 @@ enum {
     OTLP_BATCH_MAX = 512 * 1024, /* bytes of the spans of a request */
     OTLP_HEAD_MAX = 1024,        /* bytes of what stands around them */
     OTLP_TRACE_TEXT = 32,        /* digits of a trace's id */
-    OTLP_ID_TEXT = 16            /* of a span's */
+    OTLP_ID_TEXT = 16,           /* of a span's */
+    OTLP_PARENT_TEXT = 3 + OTLP_TRACE_TEXT + 1 + OTLP_ID_TEXT + 3
 };
 
 enum otlp_kind {
@@ -47,6 +48,8 @@ struct otlp_span {
 void otlp_trace_id(const struct otlp_span *s, char out[OTLP_TRACE_TEXT + 1]);
 /* SHA-256 of "TURN", "TURN/STEP/model/ATTEMPT.TRY" or "TURN/STEP/call/ORD.EPOCH": its first 8 bytes. */
 void otlp_span_id(const struct otlp_span *s, char out[OTLP_ID_TEXT + 1]);
+/* W3C's traceparent of what is done below it: version 00, trace, span, and that it is sent. */
+void otlp_traceparent(const struct otlp_span *s, char out[OTLP_PARENT_TEXT + 1]);
 /* One object. A failed buffer: it has no room. */
 void otlp_put(struct dynbuf *out, const struct otlp_span *s);
 /* The body of a request with these: what otlp_put wrote, with commas between them. instance: which process says it.

@@ -79,6 +79,7 @@ static void adopt(struct world *w, const struct tape_row *row)
     w->attempts = f->attempts;
     w->used = f->used;
     w->planned = f->planned;
+    w->summary = f->summary;
     w->cut = f->cut;
     w->calls = f->planned ? f->n : 0;
     for (size_t i = 0; i < w->calls; i++) {
@@ -93,7 +94,8 @@ static void adopt(struct world *w, const struct tape_row *row)
 
 static bool is_found_so(const struct world *w, const struct loop_found *f)
 {
-    bool same = w->settled == f->settled && w->planned == f->planned && (!w->planned || w->calls == f->n);
+    bool same = w->settled == f->settled && w->planned == f->planned && (!w->planned || w->calls == f->n) &&
+                (!w->planned || w->summary == f->summary);
     for (size_t i = 0; same && w->planned && i < w->calls; i++)
         same = w->call[i].end == f->end[i] && w->call[i].asked.class == f->asked[i].class;
     return same;
@@ -115,6 +117,7 @@ static void take(struct world *w, const struct set_row *row, enum turn_end ends)
                                  .attempts = w->attempts,
                                  .cancelled = w->cancelled,
                                  .planned = w->planned,
+                                 .summary = w->summary,
                                  .cut = w->cut,
                                  .ends = ends,
                                  .budget = w->run->budget,

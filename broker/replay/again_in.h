@@ -43,7 +43,7 @@ struct world {
     size_t ndue;
     /* the store */
     uint64_t settled, attempts;
-    bool planned, cut, cancelled;
+    bool planned, cut, cancelled, summary;
     struct used used, answer_used;
     uint8_t kept[LOOP_KEPT_MAX];
     size_t kept_n;

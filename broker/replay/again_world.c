@@ -36,7 +36,7 @@ static bool fits(const struct world *w, size_t i, enum loop_heard heard, uint64_
 {
     const struct set_row *r = &w->run->row[i];
     bool kind = r->row.kind == TAPE_HEARD &&
-                (r->row.e.heard == heard || (heard == HEARD_ANSWER && r->row.e.heard == HEARD_NO_ANSWER));
+                (r->row.e.heard == heard || (heard == HEARD_ANSWER && heard_of_model(r->row.e.heard)));
     return kind && r->asked && r->step == w->m.step && (!is_of_call(heard) || r->row.e.ord == ord);
 }
 
@@ -67,6 +67,20 @@ static void stored(struct world *w, struct loop_event e)
 {
     long row = recorded(w, e.heard, e.ord);
     world_add(w, e, latency(w, row), row);
+}
+
+/* Whether a step is a summary went by how much had been said: as it was then, and where it is begun more often than
+ * then, as it was in the end. */
+static void begin(struct world *w)
+{
+    long row = recorded(w, HEARD_BEGUN, 0);
+    w->attempts++;
+    w->summary = row != NO_ROW && w->run->row[row].row.e.summary;
+    for (size_t i = 0; row == NO_ROW && i < w->run->rows; i++)
+        if (fits(w, i, HEARD_BEGUN, 0))
+            w->summary = w->run->row[i].row.e.summary;
+    world_add(w, (struct loop_event){.heard = HEARD_BEGUN, .attempts = w->attempts, .summary = w->summary},
+              latency(w, row), row);
 }
 
 /* --- models ------------------------------------------------------------------------------------- */
@@ -111,7 +125,7 @@ static void not_think(struct world *w)
     size_t n = 0;
     for (size_t i = 0; i < w->ndue; i++) {
         enum loop_heard h = w->due[i].e.heard;
-        if (h != HEARD_ANSWER && h != HEARD_NO_ANSWER)
+        if (!heard_of_model(h))
             w->due[n++] = w->due[i];
         else if (w->due[i].row != NO_ROW)
             w->taken[w->due[i].row] = false;
@@ -210,12 +224,12 @@ static void checkpoint(struct world *w, uint64_t step)
     if (w->kept_n > 0)
         memcpy(w->kept, b.p, w->kept_n);
     dynbuf_free(&b);
-    w->nlast = w->calls;
+    w->nlast = w->summary ? w->nlast : w->calls;
     for (size_t i = 0; i < w->calls; i++)
         w->last[i] = w->call[i].asked.what;
     w->settled = step;
     w->used.steps++;
-    w->planned = w->cut = false;
+    w->planned = w->cut = w->summary = false;
     w->attempts = 0;
     stored(w, (struct loop_event){.heard = HEARD_STEP});
 }
@@ -224,10 +238,7 @@ void world_do(struct world *w, const struct loop_action *a)
 {
     switch (a->what) {
     case DO_REVOKE: stored(w, (struct loop_event){.heard = HEARD_REVOKED}); break;
-    case DO_BEGIN:
-        w->attempts++;
-        stored(w, (struct loop_event){.heard = HEARD_BEGUN, .attempts = w->attempts});
-        break;
+    case DO_BEGIN: begin(w); break;
     case DO_THINK: think(w); break;
     case DO_NOT_THINK: not_think(w); break;
     case DO_PLAN: plan(w, a->n); break;
@@ -266,7 +277,7 @@ void world_heard(struct world *w, struct due *d)
         w->used.tokens += r->wasted.tokens;
         w->used.cost_micro += r->wasted.cost_micro;
     }
-    if (e->heard == HEARD_ANSWER || e->heard == HEARD_NO_ANSWER)
+    if (heard_of_model(e->heard))
         w->out->model_ms += w->now - w->think_ms;
     if (e->heard == HEARD_ANSWER && r != NULL) {
         if (e->n <= TURN_CALLS_MAX)

@@ -72,7 +72,9 @@ static const char *asks_for(const struct loop_event *e, size_t *ord)
     case HEARD_REVOKED: return "revoke";
     case HEARD_BEGUN: return "begin";
     case HEARD_ANSWER:
-    case HEARD_NO_ANSWER: return "think";
+    case HEARD_LONG:
+    case HEARD_NO_ANSWER:
+    case HEARD_BUDGET: return "think";
     case HEARD_PLANNED: return "plan";
     case HEARD_STEP: return "checkpoint";
     case HEARD_ENDED: return "finish";
@@ -119,7 +121,7 @@ static void fold_wasted(struct set_run *r)
             wasted.cost_micro += row.row.used.cost_micro;
             continue;
         }
-        bool thought = !begin && (row.row.e.heard == HEARD_NO_ANSWER || row.row.e.heard == HEARD_ANSWER);
+        bool thought = !begin && heard_of_model(row.row.e.heard);
         if (thought)
             row.wasted = wasted;
         if (begin || thought)

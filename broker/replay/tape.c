@@ -4,12 +4,11 @@
 #include "common/json/json.h"
 
 const char *const tape_heard[TAPE_HEARD_KINDS] = {
-    [HEARD_NOTHING] = "nothing", [HEARD_REVOKED] = "revoked",     [HEARD_BEGUN] = "begun",
-    [HEARD_ANSWER] = "answer",   [HEARD_NO_ANSWER] = "no-answer", [HEARD_PLANNED] = "planned",
-    [HEARD_DONE] = "done",       [HEARD_KNOWN] = "known",         [HEARD_LOOKED] = "looked",
-    [HEARD_SETTLED] = "settled", [HEARD_STEP] = "step",           [HEARD_ENDED] = "ended",
-    [HEARD_CANCEL] = "cancel",   [HEARD_TICK] = "tick",           [HEARD_FENCED] = "fenced",
-    [HEARD_FAILED] = "failed"};
+    [HEARD_NOTHING] = "nothing",     [HEARD_REVOKED] = "revoked", [HEARD_BEGUN] = "begun", [HEARD_ANSWER] = "answer",
+    [HEARD_NO_ANSWER] = "no-answer", [HEARD_PLANNED] = "planned", [HEARD_DONE] = "done",   [HEARD_KNOWN] = "known",
+    [HEARD_LOOKED] = "looked",       [HEARD_SETTLED] = "settled", [HEARD_STEP] = "step",   [HEARD_ENDED] = "ended",
+    [HEARD_LONG] = "long",           [HEARD_CANCEL] = "cancel",   [HEARD_TICK] = "tick",   [HEARD_FENCED] = "fenced",
+    [HEARD_FAILED] = "failed",       [HEARD_BUDGET] = "budget"};
 const char *const tape_known[TAPE_KNOWN_KINDS] = {[KNOWN_NOTHING] = "nothing",
                                                   [KNOWN_SENT] = "sent",
                                                   [KNOWN_NOT_SENT] = "not-sent",
@@ -118,6 +117,8 @@ static void put_begin(struct jsonw *w, const struct tape_row *row)
     jsonw_kv_bool(w, "cut", f->cut);
     jsonw_kv(w, "ends", span_str(turn_end_name(f->ends)));
     jsonw_kv_bool(w, "planned", f->planned);
+    if (f->planned && f->summary)
+        jsonw_kv_bool(w, "summary", true);
     if (f->planned)
         put_calls(w, row, f->asked, f->end, f->n);
 }
@@ -126,7 +127,11 @@ static void put_heard(struct jsonw *w, const struct tape_row *row)
 {
     const struct loop_event *e = &row->e;
     switch (e->heard) {
-    case HEARD_BEGUN: number(w, "attempts", e->attempts); break;
+    case HEARD_BEGUN:
+        number(w, "attempts", e->attempts);
+        if (e->summary)
+            jsonw_kv_bool(w, "summary", true);
+        break;
     case HEARD_ANSWER:
         jsonw_kv(w, "model", span_first(row->model, TAPE_NAME_MAX));
         put_used(w, &e->used);

@@ -27,9 +27,10 @@ struct tape_row {
     uint64_t t;          /* ms since the turn was begun first */
     struct loop_event e; /* TAPE_HEARD; now_ms is not looked at */
     struct loop_found
-        found;        /* TAPE_BEGIN: epoch, settled, attempts, cancelled, planned, cut, ends, used, asked, end, n */
-    struct used used; /* TAPE_SPENT */
-    uint64_t same;    /* of a begin or an answer: so many steps in a row asked for the same by then */
+        found; /* TAPE_BEGIN: epoch, settled, attempts, cancelled, planned, summary, cut, ends, used, asked, end, n
+                */
+    struct used used;        /* TAPE_SPENT */
+    uint64_t same;           /* of a begin or an answer: so many steps in a row asked for the same by then */
     const struct span *tool; /* the names of its calls */
     struct span model, did;  /* did: tape_did of what the machine wanted then */
 };

@@ -35,6 +35,12 @@ static bool truth(struct reading *r, const char *key)
     return j != NULL && j->type == JSON_BOOL && j->truth;
 }
 
+/* One that older recordings do not have. */
+static bool truth_if(struct reading *r, const char *key)
+{
+    return json_get(r->j, span_str(key)) != NULL && truth(r, key);
+}
+
 static struct span text(struct reading *r, const char *key, size_t most)
 {
     const struct json *j = json_get(r->j, span_str(key));
@@ -123,6 +129,7 @@ static void begin(struct reading *r, struct tape_row *row)
                              .cancelled = truth(r, "cancelled"),
                              .cut = truth(r, "cut"),
                              .planned = truth(r, "planned"),
+                             .summary = truth_if(r, "summary"),
                              .ends = turn_end_of(ends),
                              .used = used(r)};
     f->used.steps = number(r, "steps", TURN_STEPS_MAX);
@@ -140,7 +147,10 @@ static void heard(struct reading *r, struct tape_row *row)
 {
     struct loop_event *e = &row->e;
     switch (e->heard) {
-    case HEARD_BEGUN: e->attempts = number(r, "attempts", TAPE_NUMBER_MAX); break;
+    case HEARD_BEGUN:
+        e->attempts = number(r, "attempts", TAPE_NUMBER_MAX);
+        e->summary = truth_if(r, "summary");
+        break;
     case HEARD_ANSWER: {
         struct calls c = calls(r, row, false);
         e->asked = c.asked;

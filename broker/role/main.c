@@ -1,4 +1,4 @@
-/* countersign-broker: its start-up, as a checklist. One process serves (worker 0), each other one runs turns. */
+/* countersign-broker: its start-up, as a checklist. One process serves, each other one runs turns (--only). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker/budgets.h"
 #include "broker/mcp/table/table.h"
 #include "broker/models/route/table.h"
 #include "broker/role/migrate.h"
@@ -21,6 +22,7 @@
 #include "common/net/loop.h"
 #include "common/net/tls.h"
 #include "common/role/role.h"
+#include "proxy/duty/duty.h"
 #include "proxy/msgs.h"
 
 enum {
@@ -31,20 +33,29 @@ enum {
      * who serves, so long that a restart of it is not noticed. */
     WORKER_PATIENCE_MS = WORK_CLAIM_MS * 4 / 5,
     SERVE_PATIENCE_MS = 3000,
-    START_PATIENCE_MS = 1000
+    START_PATIENCE_MS = 1000,
+    PARENT_FD = 3 /* common/role/role.h */
 };
 
 struct start {
     char dir[TEXT], db[TEXT], models[TEXT], tools[TEXT], otlp[TEXT], proxy[128], boot[64], url[TEXT], has_password[8];
+    char budget_lines[BUDGETS_TEXT_MAX];
+    struct budgets budgets;
     struct pg_where where;
     char password[PG_PASSWORD_MAX + 1];
     size_t password_n;
     uint64_t worker, workers, owner;
+    unsigned does; /* enum duty, one of them */
     struct work work;
     struct serve serve;
     struct loop *loop;
     struct chan *desk;
 };
+
+static bool runs(const struct start *s)
+{
+    return (s->does & DUTY_TURN) != 0;
+}
 
 static void setting(void *arg, struct span key, struct span value)
 {
@@ -61,6 +72,7 @@ static void setting(void *arg, struct span key, struct span value)
                  {"proxy", s->proxy, sizeof(s->proxy)},
                  {"otlp", s->otlp, sizeof(s->otlp)},
                  {"broker_store", s->url, sizeof(s->url)},
+                 {"broker_budgets", s->budget_lines, sizeof(s->budget_lines)},
                  {"broker_password", s->has_password, sizeof(s->has_password)}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (span_eq(key, span_str(texts[i].key)) &&
@@ -78,7 +90,7 @@ static void setting(void *arg, struct span key, struct span value)
 static void desk_frame(void *arg, struct chan *c, struct frame *f)
 {
     struct start *s = arg;
-    if (s->worker > 0)
+    if (runs(s))
         errand_frame(&s->work.errands, f);
     else
         serve_frame(&s->serve, f);
@@ -89,7 +101,7 @@ static void desk_gone(void *arg, struct chan *c)
     struct start *s = arg;
     chan_free(&s->desk);
     s->work.errands.desk = NULL;
-    if (s->worker > 0)
+    if (runs(s))
         errands_lost(&s->work.errands);
     else
         serve_desk(&s->serve, NULL);
@@ -107,7 +119,7 @@ static void peer(void *arg, unsigned role, uint64_t instance, struct span info, 
         desk_gone(s, s->desk);
     s->desk = chan_new(s->loop, fd, &ops, s);
     s->work.errands.desk = s->desk;
-    if (s->worker == 0)
+    if (!runs(s))
         serve_desk(&s->serve, s->desk);
 }
 
@@ -129,7 +141,7 @@ static void frame(void *arg, struct frame *f)
     struct start *s = arg;
     struct msg_in m = msg_in(f->payload);
     if (f->type == M_BROKER_CA) {
-        if (s->worker > 0)
+        if (runs(s))
             take_ca(s, f);
         return;
     }
@@ -137,7 +149,7 @@ static void frame(void *arg, struct frame *f)
     (void)msg_get_span(&m, 255);
     int fd = frame_take_fd(f, 0);
     bool ours = f->type == M_LISTEN && msg_end(&m) == 0 && (kind == LISTEN_BROKER || kind == LISTEN_BROKER_OWN);
-    if (!ours || fd < 0 || s->worker > 0) {
+    if (!ours || fd < 0 || runs(s)) {
         log_error("message %u of the parent is not understood", f->type);
         if (fd >= 0)
             close(fd);
@@ -209,7 +221,7 @@ static struct bstore *open_store(const struct start *s)
     for (int i = 0; i < OPEN_TRIES && store == NULL; i++) {
         if (i > 0)
             (void)nanosleep(&pause, NULL);
-        if (s->worker == 0 || (stat(s->db, &st) == 0 && st.st_size > 0))
+        if (!runs(s) || (stat(s->db, &st) == 0 && st.st_size > 0))
             store = bstore_sqlite_open(s->db, NULL, &e);
     }
     if (store == NULL)
@@ -258,7 +270,7 @@ static struct bstore *open_postgres(struct start *s)
 /* Who serves says what is wrong with it, before anybody asks. */
 static void look_at_store(struct start *s)
 {
-    if (s->url[0] && s->worker == 0 && bstore_sweep(s->work.store) != BS_OK)
+    if (s->url[0] && !runs(s) && bstore_sweep(s->work.store) != BS_OK)
         log_error("the broker's store cannot be used: %s; until it can, what the broker is asked is answered with "
                   "503, and no turn goes on; the rest of the gateway is not held up by that",
                   bstore_why(s->work.store));
@@ -269,7 +281,7 @@ static void be_patient(struct start *s)
 {
     if (s->url[0] == '\0')
         return;
-    s->work.store->patience_ms = s->worker > 0 ? WORKER_PATIENCE_MS : SERVE_PATIENCE_MS;
+    s->work.store->patience_ms = runs(s) ? WORKER_PATIENCE_MS : SERVE_PATIENCE_MS;
     for (size_t i = 0; i + 1 < SERVE_LANES; i++)
         if (s->serve.more[i] != NULL)
             s->serve.more[i]->patience_ms = SERVE_PATIENCE_MS;
@@ -279,7 +291,7 @@ static void be_patient(struct start *s)
 static void open_stores(struct start *s)
 {
     s->work.store = s->serve.store = s->url[0] ? open_postgres(s) : open_store(s);
-    for (size_t i = 0; s->url[0] && s->worker == 0 && i < SERVE_LANES - 1; i++)
+    for (size_t i = 0; s->url[0] && !runs(s) && i < SERVE_LANES - 1; i++)
         s->serve.more[i] = open_postgres(s);
     explicit_bzero(s->password, sizeof(s->password));
 }
@@ -309,6 +321,17 @@ static void read_store(struct start *s, const struct role *r)
     close(fd);
 }
 
+/* Of every connection to it: who asks a model is held to them, and who serves says so before. */
+static void set_budgets(struct start *s)
+{
+    if (budgets_read(span_str(s->budget_lines), &s->budgets) != 0)
+        log_die("the budgets of tenants cannot be read");
+    s->work.store->budgets = &s->budgets;
+    for (size_t i = 0; i + 1 < SERVE_LANES; i++)
+        if (s->serve.more[i] != NULL)
+            s->serve.more[i]->budgets = &s->budgets;
+}
+
 static uint16_t proxy_port(const struct start *s)
 {
     const char *colon = strrchr(s->proxy, ':');
@@ -323,7 +346,7 @@ static void wall_of(struct start *s, struct wall *w, uint16_t ports[2], const ch
                     const char *const roots[])
 {
     *w = (struct wall){.calls = WALL_FILES | WALL_ACCEPT, .rw_dirs = dirs, .ports = ports};
-    if (s->worker > 0) {
+    if (runs(s)) {
         w->calls = WALL_FILES | WALL_PAIR | WALL_CONNECT;
         ports[w->nports++] = proxy_port(s);
     }
@@ -349,6 +372,39 @@ static void who(const struct start *s, struct id *id)
     memcpy(id->b, d.b, ID_BYTES);
 }
 
+/* What this process is to do: one of both, so that who parses what callers send has no way to a model or a sandbox,
+ * and nobody who serves waits with a turn. */
+static unsigned read_words(int argc, char *argv[])
+{
+    struct err e = {"say --only stream, or --only turn"};
+    unsigned does = 0;
+    bool ok = argc == 3 && strcmp(argv[1], "--only") == 0 && duty_read(span_str(argv[2]), &does, &e) == 0;
+    if (ok && does == DUTY_ALL)
+        (void)err_set(&e, "only: one process does one of them; the gateway starts one for each");
+    else if (ok && fcntl(PARENT_FD, F_GETFD) >= 0)
+        return does;
+    else if (ok)
+        (void)err_set(&e,
+                      "it is started by its gateway, which knows keys and sandboxes: say `broker: { only: [%s] }` "
+                      "in countersign.yaml(5)",
+                      duty_words(does));
+    (void)fprintf(stderr, "countersign-broker: %s (countersign-broker(7))\n", e.text);
+    exit(2);
+}
+
+/* For who looks for what this process does not do. */
+static void say_duty(const struct start *s)
+{
+    if (runs(s))
+        log_info("runs turns, and serves nobody (--only turn)");
+    else if (s->workers > 0)
+        log_info("serves conversations (--only stream); %llu processes beside it run turns",
+                 (unsigned long long)s->workers);
+    else
+        log_info("serves conversations (--only stream); nobody runs turns at this gateway: another one with this "
+                 "store has to");
+}
+
 int main(int argc, char *argv[])
 {
     static struct start s;
@@ -359,6 +415,7 @@ int main(int argc, char *argv[])
     struct wall wall;
     if (argc > 1 && strcmp(argv[1], "migrate") == 0)
         return migrate(argc - 2, argv + 2);
+    s.does = read_words(argc, argv);
     if ((s.loop = loop_new()) == NULL)
         return 1;
     s.work.loop = s.serve.loop = s.loop;
@@ -373,19 +430,22 @@ int main(int argc, char *argv[])
     role_confine(r, &wall);
     (void)setenv("HOME", "/nonexistent", 1); /* a library that looks for files of a user's there asks nobody where */
     open_stores(&s);
+    set_budgets(&s);
     look_at_store(&s);
     s.work.store->share = s.workers > 1 ? s.workers - 1 : 1; /* one tenant's turns never have all workers */
     (void)snprintf(s.work.proxy, sizeof(s.work.proxy), "%s", s.proxy);
     s.serve.owner = (unsigned)s.owner;
+    s.serve.workers = s.workers;
     who(&s, &s.work.id);
     s.work.number = (unsigned)s.worker;
-    if (s.worker > 0 && s.otlp[0] != '\0' && (s.work.export = export_new(&s.work, s.otlp)) == NULL)
+    if (runs(&s) && s.otlp[0] != '\0' && (s.work.export = export_new(&s.work, s.otlp)) == NULL)
         log_die("out of memory");
-    if (s.worker > 0)
+    if (runs(&s))
         work_begin(&s.work);
     else if (serve_begin(&s.serve) != 0)
         log_die("out of memory");
     be_patient(&s);
+    say_duty(&s);
     role_ready(r);
     return loop_run(s.loop) == 0 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-#include "broker/serve/serve.h"
+#include "broker/serve/health.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -89,6 +89,12 @@ static void give_way(void *arg, int fd, short events, uint64_t ms)
     watch_free(&w);
 }
 
+static void tend(struct serve *s, struct bstore *store)
+{
+    (void)!bstore_sweep(store);
+    health_look(s, store);
+}
+
 /* On a stack of its own, for ever: one handler after the other. */
 static void live(unsigned high, unsigned low)
 {
@@ -97,7 +103,7 @@ static void live(unsigned high, unsigned low)
         if (l->x != NULL)
             l->fn(l->x);
         else
-            (void)!bstore_sweep(l->store);
+            tend(l->serve, l->store);
         l->busy = false;
         if (swapcontext(&l->here, &l->loop) != 0)
             log_die("a handler cannot end");
@@ -201,7 +207,7 @@ struct bstore *call_store(const struct call *x)
 void lanes_sweep(struct serve *s)
 {
     if (s->lanes == NULL) {
-        (void)!bstore_sweep(s->store);
+        tend(s, s->store);
         return;
     }
     s->sweeps = true;

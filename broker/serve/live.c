@@ -33,12 +33,18 @@ static int bound(struct call *x, const struct json *j, const char *key, uint64_t
     return -1;
 }
 
-static bool has_model(struct call *x, struct span name)
+bool live_has_model(const struct serve *s, struct span name)
 {
-    const struct serve *s = x->serve;
     for (size_t i = 0; i < s->models; i++)
         if (name.n > 0 && span_eq(s->model[i], name))
             return true;
+    return false;
+}
+
+static bool has_model(struct call *x, struct span name)
+{
+    if (live_has_model(x->serve, name))
+        return true;
     reply_no(x, 400, "`model` is the name of one in the table of models, and `%.*s` is none",
              SPAN_FMT(span_first(name, NAME_SHOWN)));
     return false;
@@ -86,6 +92,9 @@ void live_turn(struct call *x)
         talk_accepted(x, &out);
     else if (r == BS_LOST)
         reply_no(x, 409, "it went on with files in its sandbox, or may have, of which no checkpoint is kept");
+    else if (r == BS_PRIVATE)
+        reply_no(x, 409, "its conversation is private, and `%.*s` is not in its list of models: no other is asked",
+                 SPAN_FMT(span_first(in.model, NAME_SHOWN)));
     else if (r == BS_CONFLICT)
         reply_no(x, 409,
                  "it has not ended, was cancelled before it began, or is a replay itself; or the key came with "

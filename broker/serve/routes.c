@@ -19,6 +19,7 @@ static const struct route {
     {"POST", "/turns/*/live", MAY_CHAT, live_turn},
     {"GET", "/conversations/*/turns", MAY_READ, recorded_turns},
     {"GET", "/usage", MAY_READ, usage_list},
+    {"GET", "/health", MAY_READ, health_tell},
 };
 
 static bool path_is(struct span path, const char *pattern, struct span *arg)

@@ -5,7 +5,7 @@
  *   routes.c  which handler · talk.c chat, cancel, history, fork · stream.c what happens, as it happens
  *   known.c callers without a key · view.c what a page shows of it, at once
  *   recorded.c what a turn heard and did, for a replay · live.c turns that are one
- *   usage.c what models were asked, and its cost
+ *   usage.c what models were asked, and its cost · health.c whether anybody runs turns
  *   watch.c readers are told · lanes.c handlers that wait */
 #ifndef BROKER_SERVE_SERVE_H
 #define BROKER_SERVE_SERVE_H
@@ -39,6 +39,8 @@ enum {
     SERVE_LANES = 4,               /* handlers that wait for a database at once, each with a connection of its own */
     SERVE_LANES_ASKED = 2,         /* of these, for what is no stream: readers are never behind all that is asked */
     SERVE_LANE_BYTES = 512 * 1024, /* of a handler's stack */
+    SERVE_LATE_MS = 5 * 1000,      /* a turn that nobody has taken by then: who could would have within a second */
+    SERVE_LATE_LOOKS = 2,          /* so often in a row no turn was run, and it is said */
     SERVE_PULSE_MS = 20            /* how often it is looked whether something was written, while somebody watches */
 };
 
@@ -86,8 +88,12 @@ struct serve {
     struct timer *pulse, *heart;
     uint64_t last_pulse;
     bool watched;
-    const struct span *model; /* the names of those that there are: a live replay asks one of them */
+    const struct span *model; /* the names of those that there are: a live replay asks one of them, a private
+                                 conversation lists some */
     size_t models;
+    uint64_t workers;    /* processes of this gateway that run turns */
+    unsigned idle_looks; /* so often in a row turns waited and none was run */
+    bool says_idle;      /* and that was said */
 };
 
 int serve_begin(struct serve *s) MUSTCHECK;
@@ -136,7 +142,7 @@ void lanes_forget(struct call *x);
 struct bstore *call_store(const struct call *x);
 /* As bstore_pulse. */
 uint64_t lanes_pulse(struct serve *s);
-/* As bstore_sweep, as soon as nothing else is to be done. */
+/* What is to be done now and then, as soon as nothing else is: bstore_sweep, and a look at who runs turns. */
 void lanes_sweep(struct serve *s);
 
 /* --- routes.c --- by x->head: x->fn, arg and needs. False: answered. */
@@ -156,19 +162,25 @@ void talk_accepted(struct call *x, const struct bstore_chatted *c);
 /* What is misspelt would be as if it were not there: an object has members of these names alone, the last NULL. of:
  * what stands before a name in words. False, answered. */
 bool talk_known(struct call *x, const struct json *j, const char *of, const char *const *name) MUSTCHECK;
+/* Which models may see a conversation, as a member `private`; nothing of one that all may. */
+void talk_put_private(struct jsonw *w, struct span names);
 /* Who began a conversation, by what it began with: the body of its first message or, as long as none is there, of the
  * first that waits; copied into a. Empty: a key did, or nothing of it is there any more. */
 struct span talk_begun_by(struct span first, const struct bstore_messages *queued, struct arena *a);
 
 call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, stream_open;
 call_fn recorded_turn, recorded_turns, talk_replay, live_turn;
-/* --- usage.c --- */
-call_fn usage_list;
+/* --- usage.c, health.c --- */
+call_fn usage_list, health_tell;
+/* Nothing may be asked: a budget of the tenant is used up; which, how much, and when it begins anew. */
+void usage_spent(struct call *x);
 /* --- view.c --- what a page shows: one conversation; those of which something happened last */
 call_fn view_one, view_lately;
 
 /* --- recorded.c --- whose it is: a key sees its own tenant; the operator of this machine says which. */
 struct span call_whose(const struct call *x);
+/* live.c: is there a model of this name? */
+bool live_has_model(const struct serve *s, struct span name) MUSTCHECK;
 /* More of what happened, as much as is read. */
 void stream_more(struct call *x);
 void stream_heart(struct call *x);

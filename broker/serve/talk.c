@@ -10,6 +10,7 @@ void talk_unable(struct call *x, enum bstore_result r)
     case BS_NONE: reply_no(x, 404, "there is no such conversation or turn"); break;
     case BS_FULL: reply_no(x, 429, "as much as may be at once: end or cancel some of it, and try again"); break;
     case BS_CONFLICT: reply_no(x, 409, "this was asked for otherwise before, or cannot be now"); break;
+    case BS_SPENT: usage_spent(x); break;
     default: reply_no(x, 503, "the store cannot be used at the moment; try again");
     }
 }
@@ -19,6 +20,19 @@ void talk_put_id(struct jsonw *w, const char *key, const struct id *id)
     char text[ID_TEXT + 1];
     id_text(id, text);
     jsonw_kv(w, key, span_of(text, ID_TEXT));
+}
+
+void talk_put_private(struct jsonw *w, struct span names)
+{
+    struct span name;
+    if (names.n == 0)
+        return;
+    jsonw_kv_array(w, "private");
+    while (names.n > 0) {
+        (void)span_cut(names, '\n', &name, &names);
+        jsonw_string(w, name);
+    }
+    jsonw_end_array(w);
 }
 
 /* --- whose a conversation is -------------------------------------------------------------- */
@@ -103,6 +117,53 @@ static int budget(struct call *x, const struct json *j, struct budget *b)
                : 0;
 }
 
+static bool is_named(struct span names, struct span name)
+{
+    struct span one;
+    while (names.n > 0) {
+        (void)span_cut(names, '\n', &one, &names);
+        if (span_eq(one, name))
+            return true;
+    }
+    return false;
+}
+
+/* Which models may see it, where that is said: each is one that there is, since a name that is misspelt would leave
+ * it to nobody, and one line of what is kept. Said when it begins, and not again. -1, answered. */
+static int privacy(struct call *x, const struct json *j, bool begun, struct span *out)
+{
+    struct dynbuf b;
+    if (j == NULL)
+        return 0;
+    if (begun || j->type != JSON_ARRAY || j->child == NULL) {
+        reply_no(x, 400,
+                 begun ? "which models may see a conversation is said when it begins: `private` and "
+                         "`conversation_id` are not said together"
+                       : "`private` is a list of the names of models, with one at least, or not there");
+        return -1;
+    }
+    dynbuf_init(&b, BSTORE_PRIVATE_MAX);
+    for (const struct json *m = j->child; m != NULL; m = m->next) {
+        bool is =
+            m->type == JSON_STRING && live_has_model(x->serve, m->text) && span_index(m->text, '\n') == m->text.n;
+        if (!is || is_named(dynbuf_span(&b), m->text)) {
+            reply_no(x, 400,
+                     is ? "`private` has `%.*s` twice" : "`private` has `%.*s`, which is no model of the table",
+                     SPAN_FMT(span_first(m->text, NAME_SHOWN)));
+            dynbuf_free(&b);
+            return -1;
+        }
+        if (b.n > 0)
+            (void)dynbuf_add_byte(&b, '\n');
+        (void)dynbuf_add(&b, m->text);
+    }
+    *out = arena_keep(&x->arena, &b);
+    if (out->n > 0) /* else it would be one that all may see */
+        return 0;
+    reply_no(x, 413, "`private` is longer than %d bytes", BSTORE_PRIVATE_MAX);
+    return -1;
+}
+
 static struct span said(struct call *x, struct span text)
 {
     const struct block block = {.kind = BLOCK_TEXT, .text = text};
@@ -133,14 +194,16 @@ void talk_accepted(struct call *x, const struct bstore_chatted *c)
 
 void talk_chat(struct call *x)
 {
-    static const char *const names[] = {"message", "conversation_id", "budget", NULL};
+    static const char *const names[] = {"message", "conversation_id", "budget", "private", NULL};
     const struct json *j = json_parse(dynbuf_span(&x->body), &x->arena), *of = json_get(j, SPAN("conversation_id"));
     const struct http_field *key = http_find(&x->head, SPAN("Idempotency-Key"));
     struct span text = json_text(j, SPAN("message"));
     struct bstore_chat in = {.tenant = call_tenant(x), .key = key != NULL ? key->value : SPAN_NONE};
     struct bstore_chatted out;
     if (j == NULL || j->type != JSON_OBJECT || text.n == 0 || text_is_blank(text)) {
-        reply_no(x, 400, "a chat is a JSON object with `message`, a text, and maybe `conversation_id` and `budget`");
+        reply_no(x, 400,
+                 "a chat is a JSON object with `message`, a text, and maybe `conversation_id`, `budget` and "
+                 "`private`");
         return;
     }
     if (!talk_known(x, j, "", names))
@@ -157,7 +220,9 @@ void talk_chat(struct call *x)
         reply_no(x, 404, "there is no such conversation");
         return;
     }
-    if (budget(x, json_get(j, SPAN("budget")), &in.budget) != 0 || (of != NULL && !may_speak(x, &in.conversation)))
+    if (budget(x, json_get(j, SPAN("budget")), &in.budget) != 0 ||
+        privacy(x, json_get(j, SPAN("private")), of != NULL, &in.private) != 0 ||
+        (of != NULL && !may_speak(x, &in.conversation)))
         return;
     in.body = said(x, text);
     digest_of(dynbuf_span(&x->body), &in.request);
@@ -278,6 +343,7 @@ void talk_list(struct call *x)
         jsonw_kv_bool(&w, "busy", c->busy);
         if (c->replay)
             jsonw_kv_bool(&w, "replay", true);
+        talk_put_private(&w, c->private);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);

@@ -4,7 +4,10 @@
 
 #include "broker/serve/serve.h"
 #include "broker/usage.h"
+#include "common/msg.h"
+#include "common/net/chan.h"
 #include "common/net/loop.h"
+#include "proxy/msgs.h"
 
 enum {
     LOOKED_AT = 8192, /* rows */
@@ -22,11 +25,18 @@ struct place {
     struct bstore_usage_row row;
 };
 
+struct standing {
+    struct span tenant;
+    struct budgets_stand budgets;
+};
+
 struct asked {
     struct bstore_usage_ask ask;
     bool all; /* of every tenant */
     struct place at;
     struct usage sums;
+    struct standing *stands; /* budgets of tenants that are looked at */
+    size_t nstands;
     size_t looked;
     bool more;
 };
@@ -160,13 +170,31 @@ static enum bstore_result sum_up(struct call *x, struct asked *q)
     return r;
 }
 
+/* What stands of its budgets is told with what is by tenant, and of one alone. */
+static enum bstore_result stand(struct call *x, struct asked *q, struct span tenant)
+{
+    struct standing *s = &q->stands[q->nstands];
+    if (q->all && !(q->sums.by & 1u << USAGE_TENANT))
+        return BS_OK;
+    s->tenant = tenant;
+    enum bstore_result r = bstore_budgets(call_store(x), tenant, &s->budgets);
+    q->nstands += r == BS_OK && s->budgets.n > 0;
+    return r;
+}
+
+static enum bstore_result sum_up_one(struct call *x, struct asked *q)
+{
+    enum bstore_result r = q->at.inside ? BS_OK : stand(x, q, q->at.tenant);
+    return r == BS_OK ? sum_up(x, q) : r;
+}
+
 static enum bstore_result sum_up_all(struct call *x, struct asked *q)
 {
     enum bstore_result r = q->at.inside ? sum_up(x, q) : BS_OK;
     while (r == BS_OK && !q->more) {
         struct span before = q->at.tenant, next;
         q->looked++; /* one that has nothing is looked at, too */
-        if (q->looked >= LOOKED_AT) {
+        if (q->looked >= LOOKED_AT || q->nstands == SUMS_MAX) {
             q->more = true;
             q->at.inside = false;
             break;
@@ -174,7 +202,7 @@ static enum bstore_result sum_up_all(struct call *x, struct asked *q)
         if ((r = bstore_tenant(call_store(x), q->at.tenant, &x->arena, &next)) != BS_OK)
             break;
         q->at = (struct place){.tenant = next};
-        r = sum_up(x, q);
+        r = sum_up_one(x, q);
         if (q->more && !q->at.inside) /* not one row of it had room */
             q->at.tenant = before;
     }
@@ -221,6 +249,63 @@ static void put_sums(struct jsonw *w, const struct usage *u)
     jsonw_end_array(w);
 }
 
+static void put_amount(struct jsonw *w, const char *name, const char *left, uint64_t most, uint64_t spent)
+{
+    jsonw_kv_u64(w, name, most);
+    jsonw_kv_u64(w, left, most > spent ? most - spent : 0);
+}
+
+static void put_budgets(struct jsonw *w, const struct asked *q)
+{
+    char anew[USAGE_DAY_TEXT + 1];
+    jsonw_kv_array(w, "budgets");
+    for (size_t i = 0; i < q->nstands; i++)
+        for (size_t k = 0; k < q->stands[i].budgets.n; k++) {
+            const struct tenant_budget *b = q->stands[i].budgets.row[k].of;
+            const struct used *spent = &q->stands[i].budgets.row[k].spent;
+            usage_day_text(budget_anew(b->per, q->stands[i].budgets.day), anew);
+            jsonw_object(w);
+            jsonw_kv(w, "tenant", q->stands[i].tenant);
+            jsonw_kv(w, "per", span_str(budget_per_name(b->per)));
+            if (b->tokens)
+                put_amount(w, "tokens", "tokens_left", b->most.tokens, spent->tokens);
+            if (b->cost)
+                put_amount(w, "cost_micro", "cost_micro_left", b->most.cost_micro, spent->cost_micro);
+            jsonw_kv(w, "anew", span_str(anew));
+            jsonw_end_object(w);
+        }
+    jsonw_end_array(w);
+}
+
+/* --- no more ---------------------------------------------------------------------------------- */
+
+/* The desk adds it up; where it cannot be told, one is missing there. */
+static void count(struct call *x)
+{
+    struct chan *desk = x->serve->desk;
+    struct dynbuf *b = desk != NULL ? chan_begin(desk, M_BROKER_SEEN, 0) : NULL;
+    if (b == NULL)
+        return;
+    msg_put_u8(b, BROKER_SEEN_BUDGET);
+    msg_put_span(b, SPAN_NONE);
+    msg_put_span(b, SPAN_NONE);
+    for (size_t i = 0; i < BROKER_SEEN_NUMBERS; i++)
+        msg_put_u64(b, 0);
+    (void)chan_commit_soon(desk);
+}
+
+void usage_spent(struct call *x)
+{
+    struct span tenant = call_whose(x);
+    char words[BUDGET_WORDS_MAX] = "a budget of this tenant was used up, and has just begun anew: try again";
+    struct budgets_stand all;
+    if (bstore_budgets(call_store(x), tenant, &all) != BS_OK)
+        all.n = 0;
+    (void)budget_words(&all, tenant, words);
+    count(x);
+    reply_no(x, 403, "%s", words);
+}
+
 void usage_list(struct call *x)
 {
     struct asked q = {.sums = {.room = SUMS_MAX}};
@@ -229,7 +314,10 @@ void usage_list(struct call *x)
     if (!read_ask(x, &q))
         return;
     q.sums.row = arena_alloc(&x->arena, SUMS_MAX * sizeof(*q.sums.row));
-    enum bstore_result r = q.sums.row == NULL ? BS_FULL : q.all ? sum_up_all(x, &q) : sum_up(x, &q);
+    q.stands = arena_alloc(&x->arena, (SUMS_MAX + 1) * sizeof(*q.stands));
+    enum bstore_result r = q.sums.row == NULL || q.stands == NULL ? BS_FULL
+                           : q.all                                ? sum_up_all(x, &q)
+                                                                  : sum_up_one(x, &q);
     if (r != BS_OK) {
         talk_unable(x, r);
         return;
@@ -242,6 +330,8 @@ void usage_list(struct call *x)
     jsonw_kv(&w, "from", span_str(from));
     jsonw_kv(&w, "to", span_str(to));
     put_sums(&w, &q.sums);
+    if (q.nstands > 0)
+        put_budgets(&w, &q);
     if (q.more)
         put_next(&w, x, &q);
     jsonw_end_object(&w);

@@ -39,6 +39,7 @@ static void put_row(struct jsonw *w, const struct bstore_conversation *c, const 
     jsonw_kv_u64(w, "turns", c->turns);
     jsonw_kv_u64(w, "messages", c->messages);
     jsonw_kv_bool(w, "busy", c->busy);
+    talk_put_private(w, c->private);
     jsonw_kv(w, "words", words_of(c->first, &a));
     jsonw_kv(w, "begun_by", talk_begun_by(c->first, queued, &a));
     arena_free(&a);

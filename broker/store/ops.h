@@ -20,6 +20,8 @@ struct bstore_ops {
                                uint64_t *attempts);
     enum bstore_result (*plan)(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p,
                                const struct digest *key);
+    enum bstore_result (*ask)(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most);
+    enum bstore_result (*budgets)(struct bstore *s, struct span tenant, struct budgets_stand *out);
     enum bstore_result (*spent)(struct bstore *s, const struct claim *c, const struct used *used,
                                 const struct bstore_asked *asked);
     enum bstore_result (*stricter)(struct bstore *s, const struct claim *c, uint64_t n, uint64_t ord,
@@ -59,6 +61,7 @@ struct bstore_ops {
     enum bstore_result (*usage)(struct bstore *s, struct span tenant, const struct bstore_usage_ask *ask,
                                 struct arena *a, struct bstore_usage *out);
     enum bstore_result (*tenant)(struct bstore *s, struct span after, struct arena *a, struct span *out);
+    enum bstore_result (*waiting)(struct bstore *s, uint64_t ms, struct bstore_waiting *out);
     uint64_t (*pulse)(struct bstore *s);
     enum bstore_result (*sweep)(struct bstore *s);
 };

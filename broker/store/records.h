@@ -2,6 +2,7 @@
 #ifndef BROKER_STORE_RECORDS_H
 #define BROKER_STORE_RECORDS_H
 
+#include "broker/budgets.h"
 #include "broker/turn.h"
 #include "common/span.h"
 
@@ -20,6 +21,7 @@ struct bstore_chat {
     struct digest request;   /* what the key stands for */
     struct id conversation;  /* none: a new one */
     struct span body;        /* the person's message, JSON */
+    struct span private;     /* of a new one: which models may see it, a name a line; empty: all. Never said again */
     struct budget budget;
 };
 struct bstore_chatted {
@@ -90,12 +92,14 @@ struct bstore_turn {
     bool cancelled;
     struct budget budget;
     struct used used;
-    bool replays;     /* its calls give what those of an earlier turn gave: bstore_replayed */
-    struct span live; /* of a live replay: the model that is asked, and no other; else empty */
-    uint64_t settled; /* the number of the last settled step; 0: none */
+    struct span private; /* of its conversation, as of bstore_chat */
+    bool replays;        /* its calls give what those of an earlier turn gave: bstore_replayed */
+    struct span live;    /* of a live replay: the model that is asked, and no other; else empty */
+    uint64_t settled;    /* the number of the last settled step; 0: none */
     struct bstore_checkpoint checkpoint;
     uint64_t open; /* the number of a step that is not settled; 0: none */
     uint64_t attempts;
+    struct span kind;        /* its kind, as of bstore_step */
     bool planned, elsewhere; /* elsewhere: its calls were written down by a worker of another gateway (bstore.home) */
     struct span answer;
     struct bstore_found_call *call;
@@ -125,9 +129,9 @@ struct bstore_messages {
 struct bstore_conversation {
     struct id id;
     uint64_t created_ms, changed_ms, turns, messages;
-    struct span phase;
-    bool busy, replay; /* replay: it was begun for one */
-    struct span first; /* of bstore_lately: the body of its first message; or empty */
+    struct span phase, private; /* private: as of bstore_chat */
+    bool busy, replay;          /* replay: it was begun for one */
+    struct span first;          /* of bstore_lately: the body of its first message; or empty */
 };
 struct bstore_conversations {
     struct bstore_conversation *row;
@@ -167,6 +171,11 @@ struct bstore_turn_of {
 struct bstore_turns {
     struct bstore_turn_of *row;
     size_t n;
+};
+/* How the queue of all tenants stands: turns that a worker could have taken for some time and none did, the first of
+ * them since when; and those that are run now. */
+struct bstore_waiting {
+    uint64_t turns, since_ms, running;
 };
 
 /* What was asked of one model for one task in one conversation on one day; each sum stands still at INT64_MAX. */

@@ -116,8 +116,11 @@ enum bstore_result bstore_chat(struct bstore *s, const struct bstore_chat *in, s
 {
     struct bstore_chat c = *in;
     *out = (struct bstore_chatted){.log_seq = 0};
-    if (!named(c.tenant) || c.key.n > BSTORE_KEY_MAX || c.body.n > BSTORE_BODY_MAX || !fits_budget(&c.budget))
+    if (!named(c.tenant) || c.key.n > BSTORE_KEY_MAX || c.body.n > BSTORE_BODY_MAX || !fits_budget(&c.budget) ||
+        c.private.n > BSTORE_PRIVATE_MAX)
         return BS_FULL;
+    if (c.private.n > 0 && !id_is_none(&c.conversation))
+        return BS_CONFLICT;
     if (c.budget.steps == 0)
         c.budget.steps = TURN_STEPS_MAX;
     if (c.budget.same_calls == 0)
@@ -238,6 +241,23 @@ enum bstore_result bstore_spent(struct bstore *s, const struct claim *c, const s
                                                                                   : s->ops->spent(s, c, used, &is);
 }
 
+enum bstore_result bstore_ask(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most)
+{
+    const struct tenant_budget *of[BUDGET_PERS];
+    const struct used is = {.tokens = most->tokens < BUDGET_MOST ? most->tokens : BUDGET_MOST,
+                            .cost_micro = most->cost_micro < BUDGET_MOST ? most->cost_micro : BUDGET_MOST};
+    return budgets_of(s->budgets, claim_tenant(c), of) > 0 ? s->ops->ask(s, c, n, &is) : BS_OK;
+}
+
+enum bstore_result bstore_budgets(struct bstore *s, struct span tenant, struct budgets_stand *out)
+{
+    const struct tenant_budget *of[BUDGET_PERS];
+    *out = (struct budgets_stand){.n = 0};
+    if (!named(tenant))
+        return BS_NONE;
+    return budgets_of(s->budgets, tenant, of) > 0 ? s->ops->budgets(s, tenant, out) : BS_OK;
+}
+
 enum bstore_result bstore_finish(struct bstore *s, const struct claim *c, enum turn_end end, struct span why)
 {
     if (end == END_NONE || (unsigned)end >= TURN_ENDS)
@@ -354,6 +374,12 @@ enum bstore_result bstore_tenant(struct bstore *s, struct span after, struct are
 {
     *out = SPAN_NONE;
     return s->ops->tenant(s, after, a, out);
+}
+
+enum bstore_result bstore_waiting(struct bstore *s, uint64_t ms, struct bstore_waiting *out)
+{
+    *out = (struct bstore_waiting){.turns = 0};
+    return s->ops->waiting(s, ms, out);
 }
 
 uint64_t bstore_pulse(struct bstore *s)

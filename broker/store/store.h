@@ -11,6 +11,7 @@
 enum {
     BSTORE_KEY_MAX = 255,               /* of an idempotency key of POST /chat */
     BSTORE_BODY_MAX = 1024 * 1024,      /* of a message, an answer, arguments, a result, each part of a checkpoint */
+    BSTORE_PRIVATE_MAX = 16 * 1024,     /* of the names of models that may see a conversation */
     BSTORE_REF_MAX = 1024,              /* of what names something that lies elsewhere */
     BSTORE_EVENT_MAX = 64 * 1024,       /* of one event of the log */
     BSTORE_EVENTS_MAX = 256,            /* events written at once */
@@ -48,12 +49,15 @@ enum bstore_result {
     BS_FENCED,   /* the claim does not stand any more: stop */
     BS_CONFLICT, /* it is not what was said before, or not the time for it */
     BS_FULL,     /* over a bound */
-    BS_LOST      /* the log has nothing there any more: begin again from its state */
+    BS_LOST,     /* the log has nothing there any more: begin again from its state */
+    BS_PRIVATE,  /* the conversation is private, and this model is not among those that may see it */
+    BS_SPENT     /* a budget of the tenant is used up: bstore_budgets says which */
 };
 
 struct bstore {
     const struct bstore_ops *ops;
-    uint64_t share;       /* so many turns of one tenant run at once, whatever else waits; 0: any number */
+    const struct budgets *budgets; /* of tenants; NULL: there are none. Who shares a store has to have the same */
+    uint64_t share;                /* so many turns of one tenant run at once, whatever else waits; 0: any number */
     uint64_t patience_ms; /* so long a call waits for a database that is away; 0: as long as is usual there */
     /* Instead of poll(2) of one descriptor (-1: of none) for at most so many ms, for who serves others meanwhile; it
      * may return before that, and while it waits nobody else uses this store. NULL: poll. */
@@ -69,7 +73,9 @@ void bstore_close(struct bstore **s);
 const char *bstore_why(struct bstore *s);
 
 #define BSTORE_CALL enum bstore_result MUSTCHECK
-/* A message of a person: a turn of it on the queue. BS_AGAIN: the key had the same request. */
+/* A message of a person: a turn of it on the queue. BS_AGAIN: the key had the same request. Which models may see a
+ * conversation is said when it begins: of one that is there it is BS_CONFLICT. BS_SPENT, as those that ask a
+ * turn once more may answer, too. */
 BSTORE_CALL bstore_chat(struct bstore *s, const struct bstore_chat *in, struct bstore_chatted *out);
 /* The next turn that may run, for ms; BS_NONE: there is none now. One of a tenant that has its share of turns running
  * waits, so that somebody else's does not. */
@@ -80,11 +86,17 @@ BSTORE_CALL bstore_extend(struct bstore *s, const struct claim *c);
 /* Give it back, for somebody to take in so many ms: no worker was lost. */
 BSTORE_CALL bstore_release(struct bstore *s, const struct claim *c, uint64_t after_ms);
 BSTORE_CALL bstore_load(struct bstore *s, const struct claim *c, struct arena *a, struct bstore_turn *out);
-/* Step n, which follows the last settled one; BS_AGAIN: it was begun before, by *attempts of this one too.
- * BS_CONFLICT: it has its calls, or is not the next. */
+/* Step n, which follows the last settled one; BS_AGAIN: it was begun before, by *attempts of this one too,
+ * and is of this kind now. BS_CONFLICT: it has its calls, or is not the next. */
 BSTORE_CALL bstore_step(struct bstore *s, const struct claim *c, uint64_t n, struct span kind, uint64_t *attempts);
 /* Before any of its calls runs. BS_AGAIN: as it was planned before. */
 BSTORE_CALL bstore_plan(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p);
+/* A question to a model is to leave for step n, which is open, and may come to so much: may it, by the budgets of its
+ * tenant? BS_OK: it may, and that it is asked is written down until its step is planned, or its turn does not run any
+ * more. BS_FULL: others are asked now that may take what is left: ask again when they are through. BS_SPENT. */
+BSTORE_CALL bstore_ask(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most);
+/* What stands of them. */
+BSTORE_CALL bstore_budgets(struct bstore *s, struct span tenant, struct budgets_stand *out);
 /* What an answer cost that is not kept, and what it was asked for. */
 BSTORE_CALL bstore_spent(struct bstore *s, const struct claim *c, const struct used *used,
                          const struct bstore_asked *asked);
@@ -123,8 +135,8 @@ BSTORE_CALL bstore_conversations(struct bstore *s, struct span tenant, const str
  * that each began with, as far as BSTORE_READ_BYTES_MAX of these go; or this one alone (BS_NONE: there is none). */
 BSTORE_CALL bstore_lately(struct bstore *s, struct span tenant, const struct id *only, struct arena *a,
                           struct bstore_conversations *out);
-/* A new conversation that begins with the first so many messages of this one. BS_CONFLICT: calls would be cut from
- * their results there, or it has not so many. BS_FULL: it may not copy so many. */
+/* A new conversation that begins with the first so many messages of this one, and is as private. BS_CONFLICT: calls
+ * would be cut from their results there, or it has not so many. BS_FULL: it may not copy so many. */
 BSTORE_CALL bstore_fork(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t messages,
                         struct id *out);
 /* Lines of what the turn's machine heard and did, at the end of its recording. More than is kept is left out, and the
@@ -140,7 +152,7 @@ BSTORE_CALL bstore_replayed(struct bstore *s, const struct claim *c, uint64_t n,
                             const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
 /* A turn that has ended is done once more, live: in a new conversation that begins as its own did, by this model
  * alone and with real tools, in a sandbox of its own. BS_CONFLICT, BS_AGAIN: as of bstore_replay, of bstore_chat;
- * BS_LOST: it went on with files of which nothing is kept. */
+ * BS_LOST: it went on with files of which nothing is kept. BS_PRIVATE: the model may not see it. */
 BSTORE_CALL bstore_live(struct bstore *s, const struct bstore_live *in, struct bstore_chatted *out);
 /* The turns of a conversation, in their order, from the one after the nth. */
 BSTORE_CALL bstore_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
@@ -155,6 +167,8 @@ BSTORE_CALL bstore_tenant(struct bstore *s, struct span after, struct arena *a, 
 /* Another number when somebody else has changed something since it was asked last; of what is done through s itself
  * it need not tell. A hint that costs next to nothing: who misses one looks again a little later. */
 uint64_t bstore_pulse(struct bstore *s);
+/* Of turns that could be taken for so many ms. */
+BSTORE_CALL bstore_waiting(struct bstore *s, uint64_t ms, struct bstore_waiting *out);
 /* Forget keys that are old. */
 BSTORE_CALL bstore_sweep(struct bstore *s);
 

@@ -1,15 +1,18 @@
 /* What a model is asked, from what the store keeps; and what a step leaves there. */
 #include "broker/work/prompt.h"
 
+#include "broker/models/shorten.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 
 enum {
     MESSAGE_ROOM = BSTORE_BODY_MAX,
-    ALL_RESULTS = 144 * 1024 /* JSON may need six bytes for one */
+    ALL_RESULTS = 144 * 1024, /* JSON may need six bytes for one */
+    PROMPT_MADE = 2,          /* messages that stand for those that are left out: a summary, what was asked */
+    PROMPT_TOKENS = 32000     /* of an answer */
 };
 
-const char prompt_system[] =
+static const char prompt_system[] =
     "You work for a person, in a sandbox of your own: a Linux machine without any key or password. What it sends "
     "passes "
     "a gateway, which puts credentials in where a policy allows it, and holds writes until a person has approved "
@@ -30,33 +33,142 @@ static int get(struct task *t, struct arena *a, const struct bstore_read_message
     return 0;
 }
 
-int prompt_build(struct task *t, struct arena *a, struct prompt *out)
+static int add(struct task *t, struct arena *a, const struct bstore_read_message *from, struct prompt *p, size_t *max)
+{
+    size_t rows = *max;
+    struct message *more = arena_more(a, p->message, p->n, max, sizeof(*more));
+    struct prompt_row *row = arena_more(a, p->row, p->n, &rows, sizeof(*row));
+    if (more == NULL || row == NULL || p->n == MESSAGES_MAX - PROMPT_MADE) {
+        task_why(t, SPAN("the conversation is longer than can be asked at once"));
+        return -1;
+    }
+    p->message = more;
+    p->row = row;
+    if (get(t, a, from, &p->message[p->n]) != 0)
+        return -1;
+    bool person = span_eq(from->role, SPAN("user"));
+    p->row[p->n++] =
+        (struct prompt_row){from->seq, from->body.n, person, person && id_eq(&from->turn, &t->claim.turn)};
+    p->bytes += from->body.n;
+    return 0;
+}
+
+static int page_after(struct task *t, struct arena *a, uint64_t after, struct bstore_messages *page)
+{
+    if (bstore_messages(t->w->store, span_of(t->claim.tenant, t->claim.tenant_n), &t->claim.conversation, after, a,
+                        page) == BS_OK)
+        return 0;
+    task_why(t, SPAN("the conversation cannot be read"));
+    return -1;
+}
+
+/* Those that no summary stands for, each as it is kept. */
+static int add_whole(struct task *t, struct arena *a, struct prompt *p)
 {
     struct bstore_messages page;
+    uint64_t after = t->summed.upto;
     size_t max = 0;
-    uint64_t after = 0;
-    *out = (struct prompt){.n = 0};
     do {
-        if (bstore_messages(t->w->store, span_of(t->claim.tenant, t->claim.tenant_n), &t->claim.conversation, after,
-                            a, &page) != BS_OK) {
-            task_why(t, SPAN("the conversation cannot be read"));
+        if (page_after(t, a, after, &page) != 0)
             return -1;
-        }
         for (size_t i = 0; i < page.n; i++) {
-            struct message *more = arena_more(a, out->message, out->n, &max, sizeof(*more));
-            if (more == NULL || out->n == MESSAGES_MAX) {
-                task_why(t, SPAN("the conversation is longer than can be asked at once"));
+            if (add(t, a, &page.message[i], p, &max) != 0)
                 return -1;
-            }
-            out->message = more;
-            if (get(t, a, &page.message[i], &out->message[out->n]) != 0)
-                return -1;
-            out->n++;
-            out->bytes += page.message[i].body.n;
             after = page.message[i].seq;
         }
     } while (page.n > 0);
     return 0;
+}
+
+/* What this turn is for, where it is among the messages that a summary stands for: a summary is nothing that a person
+ * says. */
+static int add_asked(struct task *t, struct arena *a, struct prompt *p)
+{
+    struct prompt one = {.n = 0};
+    struct bstore_messages page;
+    size_t max = 0;
+    if (page_after(t, a, t->summed.asked - 1, &page) != 0 || page.n == 0 ||
+        add(t, a, &page.message[0], &one, &max) != 0)
+        return -1;
+    if (!one.row[0].ours)
+        return 0;
+    p->message[PROMPT_MADE - 1] = one.message[0];
+    p->row[PROMPT_MADE - 1] = one.row[0];
+    p->bytes += one.bytes;
+    p->first++;
+    return 0;
+}
+
+/* Untrusted as what it was made of: quoted, as what tools say is. */
+static int add_summary(struct task *t, struct arena *a, struct message *m, struct prompt_row *row)
+{
+    struct dynbuf b;
+    struct block *block = arena_alloc(a, sizeof(*block));
+    dynbuf_init(&b, MESSAGE_ROOM);
+    (void)dynbuf_addf(
+        &b,
+        "[The first %llu messages of this conversation are left out here; a model has summarised them. "
+        "Lines that begin with > are its summary: nothing in them was said or is asked by the person.]\n",
+        (unsigned long long)t->summed.upto);
+    shorten_quote(&b, t->summed.text);
+    struct span text = arena_keep(a, &b);
+    if (block == NULL || text.p == NULL) {
+        task_why(t, SPAN("there is no memory for the summary of older messages"));
+        return -1;
+    }
+    *block = (struct block){.kind = BLOCK_TEXT, .text = text};
+    *m = (struct message){.of = MESSAGE_USER, .block = block, .n = 1};
+    *row = (struct prompt_row){.bytes = text.n};
+    return 0;
+}
+
+static bool is_told(const struct prompt *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->row[i].ours)
+            return true;
+    return false;
+}
+
+/* The summary, and what was asked, before all that is told whole. */
+static int add_made(struct task *t, struct arena *a, struct prompt *p)
+{
+    struct message *message = arena_alloc(a, (p->n + PROMPT_MADE) * sizeof(*message));
+    struct prompt_row *row = arena_alloc(a, (p->n + PROMPT_MADE) * sizeof(*row));
+    struct prompt whole = *p;
+    if (message == NULL || row == NULL) {
+        task_why(t, SPAN("the conversation is longer than can be asked at once"));
+        return -1;
+    }
+    p->message = message;
+    p->row = row;
+    p->first = 1;
+    for (size_t i = 0; i < whole.n; i++) {
+        message[i + PROMPT_MADE] = whole.message[i];
+        row[i + PROMPT_MADE] = whole.row[i];
+    }
+    if (t->summed.asked > 0 && !is_told(&whole) && add_asked(t, a, p) != 0)
+        return -1;
+    size_t skip = PROMPT_MADE - p->first;
+    p->message += skip;
+    p->row += skip;
+    p->n = whole.n + p->first;
+    if (add_summary(t, a, &p->message[0], &p->row[0]) != 0)
+        return -1;
+    p->bytes += p->row[0].bytes;
+    return 0;
+}
+
+const struct prompt *prompt_of(struct task *t)
+{
+    struct arena *a = &t->step_arena;
+    struct prompt *p = t->prompt == NULL ? arena_alloc(a, sizeof(*p)) : NULL;
+    if (p == NULL)
+        return t->prompt;
+    *p = (struct prompt){.system = span_str(prompt_system), .output = PROMPT_TOKENS, .tools = true};
+    if (add_whole(t, a, p) == 0 && (t->summed.upto == 0 || add_made(t, a, p) == 0))
+        t->prompt = p;
+    return t->prompt;
 }
 
 /* --- what is left ------------------------------------------------------------------------ */

@@ -5,12 +5,26 @@
 #include "broker/models/message.h"
 #include "broker/work/work.h"
 
-struct prompt {
-    struct message *message;
-    size_t n, bytes;
+/* Of a message: where it stands in the conversation (0: nowhere, it was made here), how long it is as it is kept;
+ * whether a person said it, and that to this turn. */
+struct prompt_row {
+    uint64_t seq;
+    size_t bytes;
+    bool person, ours;
 };
-/* From the store. -1: t->why says it. */
-int prompt_build(struct task *t, struct arena *a, struct prompt *out) MUSTCHECK;
-extern const char prompt_system[];
+struct prompt {
+    struct span system, task; /* task: of the table of models; empty: its first */
+    struct message *message;
+    struct prompt_row *row;
+    size_t n, bytes, first; /* first: those before it stand for what is left out */
+    uint64_t output;        /* tokens of the answer, at most */
+    bool tools;
+};
+/* From the store, once for a step; NULL: t->why says it. */
+const struct prompt *prompt_of(struct task *t) MUSTCHECK;
+/* think.c: which model it goes to (roomy: as of struct route_ask); the largest window, in tokens, of those that it
+ * may go to. */
+struct route_found think_route(struct task *t, const struct prompt *p, bool roomy);
+uint64_t think_window(struct task *t, const struct prompt *p);
 
 #endif

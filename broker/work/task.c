@@ -4,6 +4,7 @@
 
 #include "broker/work/seen/seen.h"
 #include "broker/work/servers/servers.h"
+#include "broker/work/summary/summary.h"
 #include "broker/work/taped.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
@@ -161,10 +162,14 @@ static void step_begin(struct task *t, uint64_t step)
     t->wasted = (struct used){0};
     t->all_tries = 0;
     t->answer = SPAN_NONE;
+    t->prompt = NULL;
     arena_free(&t->step_arena);
     arena_init(&t->step_arena, WORK_STEP_BYTES);
-    if (show_flush(t) && task_passed(t, bstore_step(t->w->store, &t->claim, step, SPAN("model"), &attempts)))
-        task_tell(t, (struct loop_event){.heard = HEARD_BEGUN, .attempts = attempts});
+    bool sum = t->long_now || summary_due(t);
+    struct span kind = sum ? SUMMARY_KIND : SPAN("model");
+    t->long_now = false;
+    if (show_flush(t) && task_passed(t, bstore_step(t->w->store, &t->claim, step, kind, &attempts)))
+        task_tell(t, (struct loop_event){.heard = HEARD_BEGUN, .attempts = attempts, .summary = sum});
 }
 
 static void plan(struct task *t, size_t n)
@@ -234,20 +239,27 @@ static void checkpoint(struct task *t, const struct loop_action *a)
 {
     struct bstore_message m[2];
     struct dynbuf state;
-    size_t n = settle_messages(t, a->rewind, m);
+    bool sum = t->agent.summary; /* it leaves no message: what it stands for stays where it is */
+    size_t n = sum ? 0 : settle_messages(t, a->rewind, m);
+    const struct bstore_event e = sum ? summary_event(t) : (struct bstore_event){.type = SPAN_NONE};
     dynbuf_init(&state, EXECUTION_MAX);
     agent_save(&t->agent, &state);
-    const struct bstore_settle s = {.checkpoint = {.filesystem_state_ref = span_str(t->files_ref),
+    const struct bstore_settle s = {.checkpoint = {.message_state = summary_keep(t),
+                                                   .filesystem_state_ref = span_str(t->files_ref),
                                                    .execution_state = dynbuf_span(&state),
                                                    .effect_log = settle_effects(t)},
                                     .message = m,
                                     .messages = n,
+                                    .event = &e,
+                                    .events = sum && e.body.p != NULL,
                                     .record = taped_rows(t)};
-    bool ok = n > 0 && dynbuf_ok(&state);
+    bool ok = (n > 0 || sum) && s.checkpoint.message_state.n > 0 && dynbuf_ok(&state);
     if (!ok)
         task_tell(t, (struct loop_event){.heard = HEARD_FAILED});
     else if (show_flush(t) && task_passed(t, bstore_settle(t->w->store, &t->claim, a->step, &s))) {
         taped_kept(t);
+        if (sum)
+            summary_holds(t);
         task_tell(t, (struct loop_event){.heard = HEARD_STEP});
     }
     dynbuf_free(&state);
@@ -304,7 +316,7 @@ static void act(struct task *t, const struct loop_action *a)
         task_tell(t, (struct loop_event){.heard = HEARD_REVOKED});
         break;
     case DO_BEGIN: step_begin(t, a->step); break;
-    case DO_THINK: servers_think(t); break;
+    case DO_THINK: t->agent.summary ? think_begin(t) : servers_think(t); break;
     case DO_NOT_THINK:
         servers_quiet(t);
         think_stop(t);
@@ -382,6 +394,7 @@ static void begin_agent(struct task *t, enum turn_end ends_as)
                                      .cancelled = f->cancelled,
                                      .ends = ends_as,
                                      .planned = f->planned,
+                                     .summary = summary_is(f->kind),
                                      .cut = stopped.n > 0,
                                      .budget = f->budget,
                                      .used = f->used,
@@ -428,12 +441,31 @@ static void refused(struct task *t, unsigned status, uint8_t *times)
     end(t);
 }
 
+/* Which models may see the conversation, and no other is asked for anything of it. */
+static int know_privacy(struct task *t)
+{
+    struct span rest = t->found.private, one;
+    size_t max = 0;
+    struct span *name = NULL;
+    t->privacy = (struct model_privacy){.who = rest.n > 0 ? WHO_LISTED : WHO_ALL};
+    while (rest.n > 0) {
+        struct span *more = arena_more(&t->arena, name, t->privacy.n, &max, sizeof(*more));
+        if (more == NULL)
+            return -1;
+        (void)span_cut(rest, '\n', &one, &rest);
+        name = more;
+        name[t->privacy.n++] = one;
+        t->privacy.name = name;
+    }
+    return 0;
+}
+
 void task_ready(struct task *t, unsigned status)
 {
     uint8_t *times = &t->w->refused[t->claim.turn.b[ID_BYTES - 1] % sizeof(t->w->refused)];
     struct dynbuf b;
     struct jsonw w;
-    if (bstore_load(t->w->store, &t->claim, &t->arena, &t->found) != BS_OK) {
+    if (bstore_load(t->w->store, &t->claim, &t->arena, &t->found) != BS_OK || know_privacy(t) != 0) {
         end(t);
         return;
     }
@@ -452,7 +484,7 @@ void task_ready(struct task *t, unsigned status)
     jsonw_kv_u64(&w, "epoch", t->claim.epoch);
     jsonw_end_object(&w);
     show(t, "turn.started", &b);
-    begin_agent(t, END_NONE);
+    begin_agent(t, summary_load(t) == 0 ? END_NONE : END_STUCK);
 }
 
 void task_begin(struct work *w, const struct claim *c)

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "broker/models/answer/answer.h"
-#include "broker/work/prompt.h"
 #include "broker/work/seen/seen.h"
 #include "broker/work/servers/servers.h"
+#include "broker/work/summary/summary.h"
 #include "broker/work/taped.h"
 #include "broker/work/tools.h"
 #include "broker/work/wire.h"
@@ -15,9 +15,9 @@
 
 enum {
     TOOLS_MAX = 16 + MCP_SERVERS_MAX * MCP_TOOLS_MAX,
-    OUTPUT_TOKENS = 32000,
     SYSTEM_TOKENS = 4096,
     DOWN_MS = 30 * 1000,
+    BESIDE_MS = 500, /* how often it is looked whether what is asked beside it is through */
     URL_MAX = 1024
 };
 
@@ -25,8 +25,10 @@ struct think {
     struct task *task;
     const struct route_model *model;
     size_t which;
-    bool other;
+    bool other, summary; /* summary: it is asked for one */
     struct dynbuf body, error;
+    struct used most; /* that it may come to */
+    struct timer *waits;
     struct wire *wire;
     struct answer *answer;
     struct fault_answer said; /* of an answer that is none; its spans are the wire's */
@@ -41,6 +43,7 @@ void think_end(struct task *t)
     if (k == NULL)
         return;
     t->think = NULL;
+    timer_free(&k->waits);
     wire_free(&k->wire);
     answer_free(&k->answer);
     dynbuf_free(&k->body);
@@ -84,7 +87,9 @@ static struct bstore_asked metered(const struct think *k)
     const struct task *t = k->task;
     bool replay = t->found.replays || t->found.live.n > 0;
     return (struct bstore_asked){.model = k->model->target.name,
-                                 .task = replay ? SPAN("replay") : t->w->models.task[0].name};
+                                 .task = replay       ? SPAN("replay")
+                                         : k->summary ? SUMMARY_TASK
+                                                      : t->w->models.task[0].name};
 }
 
 static struct bstore_asked metered_as(const struct think *k, const struct model_usage *u)
@@ -137,6 +142,22 @@ static bool is_of_all(enum fault_kind kind)
     return kind == FAULT_GONE || kind == FAULT_OVERLOADED || kind == FAULT_SERVER || kind == FAULT_UNREACHED;
 }
 
+/* It is too long: what is older is summarised first. */
+static void begin_shorter(struct task *t)
+{
+    think_end(t);
+    t->long_now = true;
+    task_tell(t, (struct loop_event){.heard = HEARD_LONG});
+}
+
+/* What is wrong, said of a summary as of one: readers saw nothing of it. */
+static void why_of(struct think *k, struct span words)
+{
+    struct task *t = k->task;
+    task_why(t, arena_printf(&t->step_arena, "%s%.*s", k->summary ? "older messages are not summarised: " : "",
+                             SPAN_FMT(words)));
+}
+
 static void failed(struct think *k, const struct fault *f)
 {
     struct task *t = k->task;
@@ -152,9 +173,11 @@ static void failed(struct think *k, const struct fault *f)
     struct span name = k->model->target.name;
     struct span words = arena_printf(&t->step_arena, "%.*s: %s%s%s", SPAN_FMT(name), fault_name(f->kind),
                                      f->words[0] ? ": " : "", f->words);
-    task_why(t, words);
+    why_of(k, words);
     log_info("turn %s: %s", t->turn, t->why);
-    if (n.step == STEP_OTHER && !k->shown) {
+    if (f->kind == FAULT_WINDOW && !k->summary && summary_may(t)) { /* its provider counts otherwise than we do */
+        begin_shorter(t);
+    } else if (n.step == STEP_OTHER && !k->shown) {
         t->tried |= UINT64_C(1) << k->which;
         if (is_of_all(f->kind))
             t->w->down[k->which] = loop_wall(t->w->loop) + DOWN_MS;
@@ -177,10 +200,12 @@ static void failed_so(struct think *k, enum fault_kind kind, const char *words)
 static void delta(void *ctx, const struct answer_delta *d)
 {
     struct think *k = ctx;
-    k->shown = true;
+    k->shown = !k->summary;
     if (k->first_ms == 0)
         k->first_ms = loop_wall(k->task->w->loop);
     k->out += d->text.n;
+    if (k->summary) /* it is no answer: readers see it when it holds */
+        return;
     if (d->kind == DELTA_TEXT)
         show_delta(k->task, "message.delta", d->piece, d->text);
     else if (d->kind == DELTA_REASONING)
@@ -228,27 +253,12 @@ static size_t take_calls(struct task *t, const struct answer_result *r, struct l
     return r->ncalls;
 }
 
-static void complete(struct think *k, const struct answer_result *r)
+/* What a server does not count is counted by its length, and never as nothing. */
+static void count(struct think *k, const struct answer_result *r, size_t bytes)
 {
     struct task *t = k->task;
-    struct loop_asked asked[TURN_CALLS_MAX];
-    struct dynbuf b;
-    struct jsonw w;
     uint64_t cost = 0;
-    bool cut = r->ncalls == 0 && r->stop > STOP_CALLS;
-    struct span stopped = cut ? span_str(answer_stop_name(r->stop)) : SPAN_NONE;
-    dynbuf_init(&b, BSTORE_BODY_MAX);
-    jsonw_begin(&w, &b);
-    message_put_stopped(&w, &r->message, stopped); /* for who may have to take the turn over */
-    const size_t b_n = b.n;
-    t->answer = arena_keep(&t->step_arena, &b);
-    size_t n = take_calls(t, r, asked);
-    if (t->answer.p == NULL) { /* more than is kept of one: as if it had asked for too much */
-        task_why(t, SPAN("the model's answer is larger than is kept"));
-        n = TURN_CALLS_MAX + 1;
-    }
-    /* What a server does not count is counted by its length, and never as nothing. */
-    const uint64_t in = meter_guess(k->body.n), out = meter_guess(b_n);
+    const uint64_t in = meter_guess(k->body.n), out = meter_guess(bytes);
     if (r->usage.known ? meter_cost(&k->model->price, &r->usage, &cost)
                        : meter_most(&k->model->price, in, out, &cost))
         cost = INT64_MAX;
@@ -258,11 +268,55 @@ static void complete(struct think *k, const struct answer_result *r)
         t->metered.input = in;
         t->metered.output = out;
     }
+}
+
+/* It is taken whole or not at all: a part of one would be a part of what was said, and nobody would know. */
+static void complete_summary(struct think *k, const struct answer_result *r)
+{
+    struct task *t = k->task;
+    const char *bad = r->ncalls > 0          ? "it asks for calls"
+                      : r->stop > STOP_CALLS ? "it stopped before its end"
+                                             : summary_take(t, &r->message);
+    if (bad == NULL) {
+        count(k, r, t->answer.n);
+        saw(k, NULL, counted(t->used.cost_micro));
+        think_end(t);
+        t->calls = 0;
+        struct used all = {.tokens = t->used.tokens + t->wasted.tokens,
+                           .cost_micro = t->used.cost_micro + t->wasted.cost_micro};
+        task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .used = all});
+        return;
+    }
+    spend(k, "summary");
+    why_of(k, arena_printf(&t->step_arena, "%.*s: %s", SPAN_FMT(k->model->target.name), bad));
+    log_info("turn %s: %s", t->turn, t->why);
+    no_answer(t, false, 0);
+}
+
+static void complete(struct think *k, const struct answer_result *r)
+{
+    struct task *t = k->task;
+    struct loop_asked asked[TURN_CALLS_MAX];
+    struct dynbuf b;
+    struct jsonw w;
+    bool cut = r->ncalls == 0 && r->stop > STOP_CALLS;
+    struct span stopped = cut ? span_str(answer_stop_name(r->stop)) : SPAN_NONE;
+    dynbuf_init(&b, BSTORE_BODY_MAX);
+    jsonw_begin(&w, &b);
+    message_put_stopped(&w, &r->message, stopped); /* for who may have to take the turn over */
+    count(k, r, b.n);
+    t->answer = arena_keep(&t->step_arena, &b);
+    size_t n = take_calls(t, r, asked);
+    if (t->answer.p == NULL) { /* more than is kept of one: as if it had asked for too much */
+        task_why(t, SPAN("the model's answer is larger than is kept"));
+        n = TURN_CALLS_MAX + 1;
+    }
     if (cut)
         task_cut(t, stopped);
-    saw(k, NULL, counted(cost));
+    saw(k, NULL, counted(t->used.cost_micro));
     think_end(t);
-    struct used all = {.tokens = t->used.tokens + t->wasted.tokens, .cost_micro = cost + t->wasted.cost_micro};
+    struct used all = {.tokens = t->used.tokens + t->wasted.tokens,
+                       .cost_micro = t->used.cost_micro + t->wasted.cost_micro};
     task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = all, .cut = cut});
 }
 
@@ -277,7 +331,7 @@ static void over(struct think *k)
     }
     const struct answer_result *r = answer_finish(k->answer);
     if (r->end == ANSWER_COMPLETE)
-        complete(k, r);
+        k->summary ? complete_summary(k, r) : complete(k, r);
     else
         failed(k, &r->fault);
 }
@@ -336,6 +390,55 @@ static void heard(void *arg, enum wire_event ev, struct span data)
     }
 }
 
+/* --- the budgets of its tenant -------------------------------------------------------------- */
+
+static void send(struct task *t, uint64_t arg, unsigned status, struct span lease);
+
+/* Nothing leaves any more. Which budget it is stands in the turn's end. */
+static void used_up(struct think *k)
+{
+    struct task *t = k->task;
+    struct span tenant = span_of(t->claim.tenant, t->claim.tenant_n);
+    struct budgets_stand all;
+    char words[BUDGET_WORDS_MAX];
+    task_why(t, SPAN_NONE); /* what an attempt before may have said */
+    if (bstore_budgets(t->w->store, tenant, &all) != BS_OK)
+        all.n = 0;
+    if (budget_words(&all, tenant, words))
+        task_why(t, span_str(words));
+    log_info("turn %s: %s", t->turn, t->why);
+    think_end(t);
+    task_tell(t, (struct loop_event){.heard = HEARD_BUDGET});
+}
+
+static void ask_if_may(void *arg)
+{
+    struct think *k = arg;
+    struct task *t = k->task;
+    enum bstore_result r;
+    if (t->over)
+        return;
+    r = bstore_ask(t->w->store, &t->claim, t->step, &k->most);
+    if (r == BS_SPENT) {
+        used_up(k);
+    } else if (r == BS_FULL) {
+        if (k->waits == NULL)
+            log_info(
+                "turn %s: what is left of its tenant's budget may be needed by what is asked now: it waits for that",
+                t->turn);
+        if (k->waits == NULL && (k->waits = timer_new(t->w->loop, ask_if_may, k)) == NULL)
+            no_answer(t, true, BESIDE_MS);
+        else
+            timer_set(k->waits, BESIDE_MS);
+    } else if (task_passed(t, r)) {
+        k->begun_ms = loop_wall(t->w->loop);
+        if (k->model->lease.n > 0)
+            lease_need(t, k->model->lease, send, 0);
+        else
+            send(t, 0, 200, SPAN_NONE);
+    }
+}
+
 /* --- the question -------------------------------------------------------------------------- */
 
 static void send(struct task *t, uint64_t arg, unsigned status, struct span lease)
@@ -363,89 +466,134 @@ static void send(struct task *t, uint64_t arg, unsigned status, struct span leas
         failed_so(k, FAULT_UNREACHED, why);
 }
 
+/* Of a prompt without tools none is told, and none may be called. */
+static size_t all_tools(struct task *t, const struct prompt *p, struct model_tool *tool)
+{
+    size_t n = p->tools ? tools_for_model(tool, TOOLS_MAX) : 0;
+    return p->tools ? n + servers_tools(t, tool + n, TOOLS_MAX - n) : 0;
+}
+
 static int write_body(struct think *k, const struct prompt *p, uint64_t max_tokens)
 {
-    static const struct model_privacy anybody = {.who = WHO_ALL};
     struct model_tool tool[TOOLS_MAX];
     struct err e;
-    size_t n = tools_for_model(tool, TOOLS_MAX);
-    n += servers_tools(k->task, tool + n, TOOLS_MAX - n);
-    const struct model_request r = {.system = span_str(prompt_system),
+    const struct model_request r = {.system = p->system,
                                     .message = p->message,
                                     .n = p->n,
                                     .tool = tool,
-                                    .ntools = n,
+                                    .ntools = all_tools(k->task, p, tool),
                                     .max_tokens = max_tokens};
     dynbuf_init(&k->body, REQUEST_MAX);
     dynbuf_init(&k->error, FAULT_BODY_MAX);
-    if (request_write(&k->model->target, &anybody, &r, &k->body, &e) == 0)
+    if (request_write(&k->model->target, &k->task->privacy, &r, &k->body, &e) == 0)
         return 0;
     task_why(k->task, span_str(e.text));
     return -1;
 }
 
 /* A live replay asks its own model and no other, whichever tasks that is for; all else holds as for any. */
-static struct route_found route_live(struct task *t, struct route_ask *ask)
+struct only {
+    uint8_t which;
+    struct route_task task;
+    struct route_table table;
+};
+
+static const struct route_table *table_of(struct task *t, struct only *o)
 {
     const struct route_table *all = &t->w->models;
-    uint8_t which = 0;
-    while (which < all->n && !span_eq(all->model[which].target.name, t->found.live))
-        which++;
-    const struct route_task task = {.name = SPAN("replay"), .model = &which, .n = which < all->n};
-    const struct route_table one = {.model = all->model, .n = all->n, .task = &task, .ntasks = 1};
-    ask->task = task.name;
-    return route_pick(&one, ask);
+    if (t->found.live.n == 0)
+        return all;
+    *o = (struct only){.which = 0};
+    while (o->which < all->n && !span_eq(all->model[o->which].target.name, t->found.live))
+        o->which++;
+    o->task = (struct route_task){.name = SPAN("replay"), .model = &o->which, .n = o->which < all->n};
+    o->table = (struct route_table){.model = all->model, .n = all->n, .task = &o->task, .ntasks = 1};
+    return &o->table;
 }
 
-static struct route_found route(struct task *t, const struct prompt *p)
+/* Where the table has no task of that name, or none of its models may see the conversation, the first one's are
+ * asked. */
+static struct span task_name(struct task *t, const struct route_table *table, struct span wants)
 {
-    static const struct model_privacy anybody = {.who = WHO_ALL};
+    const struct route_ask ask = {.task = wants, .privacy = &t->privacy};
+    return route_window(table, &ask) > 0 ? wants : table->task[0].name;
+}
+
+struct route_found think_route(struct task *t, const struct prompt *p, bool roomy)
+{
     const struct budget *b = &t->agent.budget;
     struct model_tool tool[TOOLS_MAX];
-    size_t n = servers_tools(t, tool, TOOLS_MAX), bytes = p->bytes;
+    struct only o;
+    const struct route_table *table = table_of(t, &o);
+    size_t n = p->tools ? servers_tools(t, tool, TOOLS_MAX) : 0, bytes = p->bytes;
     for (size_t i = 0; i < n; i++)
         bytes += tool[i].description.n + tool[i].schema.n;
-    struct route_ask ask = {.task = t->w->models.task[0].name,
-                            .privacy = &anybody,
-                            .input = meter_guess(bytes) + SYSTEM_TOKENS,
-                            .output = OUTPUT_TOKENS,
+    struct route_ask ask = {.task = task_name(t, table, p->task),
+                            .privacy = &t->privacy,
+                            .input = meter_guess(bytes) + (p->tools ? SYSTEM_TOKENS : 0),
+                            .output = p->output,
+                            .roomy = roomy,
                             .limit = b->cost_micro ? b->cost_micro : UINT64_MAX,
                             .spent = t->agent.used.cost_micro + t->wasted.cost_micro,
                             .tried = t->tried,
                             .down = t->w->down,
                             .now_ms = loop_wall(t->w->loop)};
-    return t->found.live.n > 0 ? route_live(t, &ask) : route_pick(&t->w->models, &ask);
+    return route_pick(table, &ask);
+}
+
+uint64_t think_window(struct task *t, const struct prompt *p)
+{
+    struct only o;
+    const struct route_table *table = table_of(t, &o);
+    const struct route_ask ask = {.task = task_name(t, table, p->task), .privacy = &t->privacy};
+    return route_window(table, &ask);
+}
+
+/* Somebody who can answer is asked, if there is anybody. */
+static void ask_model(struct task *t, struct think *k, const struct prompt *p, const struct route_found *f)
+{
+    *k = (struct think){.task = t,
+                        .model = &t->w->models.model[f->model],
+                        .which = f->model,
+                        .other = f->other,
+                        .summary = t->agent.summary,
+                        .most = {.tokens = f->input + f->max_tokens, .cost_micro = f->most},
+                        .begun_ms = loop_wall(t->w->loop)};
+    t->think = k;
+    t->asked = k->model;
+    taped_model(t, k->model->target.name);
+    if (k->summary)
+        summary_begins(t, k->model->target.name);
+    if (write_body(k, p, f->max_tokens) != 0)
+        no_answer(t, false, 0);
+    else
+        ask_if_may(k);
 }
 
 void think_begin(struct task *t)
 {
     struct think *k = calloc(1, sizeof(*k));
-    struct prompt p;
-    if (k == NULL || prompt_build(t, &t->step_arena, &p) != 0) {
+    struct prompt sum;
+    const struct prompt *p = t->agent.summary ? summary_prompt(t, &sum) == 0 ? &sum : NULL : prompt_of(t);
+    if (k == NULL || p == NULL) {
         free(k);
         no_answer(t, false, 0);
         return;
     }
-    struct route_found f = route(t, &p);
-    if (f.why != ROUTE_FOUND) {
-        uint64_t now = loop_wall(t->w->loop);
+    if (!t->agent.summary && summary_due(t)) {
         free(k);
-        task_why(t, span_str(route_words(f.why)));
-        no_answer(t, f.why == ROUTE_DOWN, f.until_ms > now ? f.until_ms - now : 1000);
+        begin_shorter(t);
         return;
     }
-    *k = (struct think){.task = t,
-                        .model = &t->w->models.model[f.model],
-                        .which = f.model,
-                        .other = f.other,
-                        .begun_ms = loop_wall(t->w->loop)};
-    t->think = k;
-    t->asked = k->model;
-    taped_model(t, k->model->target.name);
-    if (write_body(k, &p, f.max_tokens) != 0)
-        no_answer(t, false, 0);
-    else if (k->model->lease.n > 0)
-        lease_need(t, k->model->lease, send, 0);
-    else
-        send(t, 0, 200, SPAN_NONE);
+    struct route_found f = think_route(t, p, false);
+    if (f.why == ROUTE_FOUND) {
+        ask_model(t, k, p, &f);
+        return;
+    }
+    uint64_t now = loop_wall(t->w->loop);
+    k->task = t;
+    k->summary = t->agent.summary;
+    why_of(k, span_str(route_words(f.why)));
+    free(k);
+    no_answer(t, f.why == ROUTE_DOWN, f.until_ms > now ? f.until_ms - now : 1000);
 }

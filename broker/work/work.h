@@ -4,6 +4,7 @@
  *   work.c    claims · task.c one turn: what the agent asks for (broker/loop) and what came of it
  *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
  *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
+ *   summary/  a step that summarises what is older
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
  *   servers/  MCP servers, with more tools: their begin, and those over HTTP
  *   show.c    what readers see, written down in groups · cut.c what is too long · taped.c for a replay
@@ -15,13 +16,16 @@
 #include "broker/mcp/table/table.h"
 #include "broker/models/route/route.h"
 #include "broker/store/store.h"
+#include "broker/work/desk.h"
 #include "broker/work/seen/call.h"
+#include "broker/work/show.h"
 #include "common/arena.h"
 #include "common/json/json.h"
 #include "proxy/errand/errand.h"
 
 struct attach;
 struct loop;
+struct prompt;
 struct servers;
 struct task;
 struct think;
@@ -92,6 +96,13 @@ struct task_lease {
     char text[WORK_LEASE_MAX + 1];
 };
 
+/* What stands in place of the first `upto` messages of the conversation; upto 0: they stand there themselves. asked:
+ * which of them says what a turn was for; or 0. */
+struct summed {
+    struct span text;
+    uint64_t upto, asked;
+};
+
 struct task {
     struct work *w;
     struct claim claim;
@@ -100,6 +111,8 @@ struct task {
     char lane[WORK_LANE_MAX + 1];   /* empty: it has none yet */
     struct arena arena, step_arena; /* of the turn; of the step */
     struct bstore_turn found;
+    struct model_privacy privacy; /* who may see the conversation; nobody, until it is known */
+    struct summed summed;         /* as the last settled step left it */
     struct agent agent;
     struct loop_action todo[WORK_TODO_MAX];
     size_t at, ntodo;
@@ -109,7 +122,11 @@ struct task {
     char files_ref[BSTORE_REF_MAX]; /* filesystem_state_ref: "c-ID.GENERATION" of its sandbox; or empty */
     /* the step */
     uint64_t step;
-    struct span answer;          /* the model's message, as it is kept */
+    struct span answer;          /* the model's message, as it is kept; of a summary what it leaves (summary/) */
+    const struct prompt *prompt; /* what the model is asked, once it was read */
+    struct summed summing;       /* the summary that is asked for, of at most so many bytes */
+    uint64_t summing_most;
+    bool long_now;               /* what was to be asked had no room: the step is begun once more, as a summary */
     struct used used, wasted;    /* for it; for attempts of this step of which nothing is kept */
     struct bstore_asked metered; /* what `used` is metered as */
     struct work_call call[TURN_CALLS_MAX + 1];
@@ -155,18 +172,6 @@ void task_finish(struct task *t);
 /* The process is to end: the turn goes back to the queue. */
 void task_leave(struct task *t);
 
-/* --- desk.c: one question to the desk; fn hears its status and its JSON; 503 when there was no answer. It is not
- * called after the task is over; it may be called before this returns. */
-typedef void told_fn(struct task *t, uint64_t arg, unsigned status, struct span body);
-void desk_ask(struct task *t, const char *method, struct span target, struct span json, told_fn *fn, uint64_t arg);
-/* The same with a body that is no JSON. */
-void desk_put(struct task *t, struct span target, struct span body, told_fn *fn, uint64_t arg);
-void desk_forget(struct task *t);
-/* "/api/v1/sandboxes/c-ID" and what follows; with path=... of a query where path.p is not NULL. */
-struct span desk_box(struct task *t, const char *rest, struct span path) MUSTCHECK;
-/* Its words for a person, of a refusal. */
-struct span desk_words(struct task *t, unsigned status, struct span body);
-
 /* --- lane.c --- */
 void lane_take(struct task *t);
 void lane_drop(struct task *t);
@@ -190,11 +195,5 @@ void run_abort(struct task *t, uint64_t ord);
 void recall_ask(struct task *t, uint64_t ord);
 void recall_look(struct task *t, uint64_t ord);
 void recall_wait(struct task *t, uint64_t ord);
-/* --- show.c: an event, whose body is freed; text that grows; all of it is written down: false, the task is over for
- * this worker --- */
-void show(struct task *t, const char *type, struct dynbuf *body);
-void show_delta(struct task *t, const char *type, uint64_t piece, struct span text);
-bool show_flush(struct task *t) MUSTCHECK;
-void show_begin(struct dynbuf *b, struct jsonw *w);
 
 #endif

@@ -28,9 +28,10 @@ struct chat {
     struct gateway_call g; /* of the gateway */
     char sock[PATH_MAX];   /* of the broker */
     char conversation[ID_TEXT + 1], turn[ID_TEXT + 1], after[48];
-    bool json, talks; /* talks: text was printed, and its line is open */
-    int turns;        /* a file whose lock is held by who prints, the talk or what asks; it grows as it is asked */
-    off_t asked;      /* how far it had grown when the talk printed last */
+    const char *private; /* names of models, or NULL: a new conversation is one of all */
+    bool json, talks;    /* talks: text was printed, and its line is open */
+    int turns;           /* a file whose lock is held by who prints, the talk or what asks; it grows as it is asked */
+    off_t asked;         /* how far it had grown when the talk printed last */
     int status;
 };
 
@@ -257,6 +258,9 @@ static void say(struct chat *c, const struct api_event *ev, const struct json *e
         printf("[it begins this step again] ");
         print_text(member_text(e, "why"));
         putchar('\n');
+    } else if (span_eq(ev->name, SPAN("summary.done"))) {
+        end_line(c);
+        printf("[older messages were summarised: the model sees the summary, and the newest ones]\n");
     } else if (span_eq(ev->name, SPAN("sandbox.started")) && lost_files(e)) {
         end_line(c);
         printf("[its sandbox is a new one: what stood in the one before is gone]\n");
@@ -340,6 +344,20 @@ static int fail(unsigned status, struct span answer)
     return verb_fail(CLI_RUNTIME, "%s", e.text);
 }
 
+/* Which models may see it: names with commas between them. */
+static void put_private(struct jsonw *w, struct span names)
+{
+    struct span name;
+    bool more = true;
+
+    jsonw_kv_array(w, "private");
+    while (more) {
+        more = span_cut(names, ',', &name, &names);
+        jsonw_string(w, span_trim(name));
+    }
+    jsonw_end_array(w);
+}
+
 static int talk(struct chat *c, const char *text)
 {
     struct dynbuf body, answer;
@@ -354,6 +372,8 @@ static int talk(struct chat *c, const char *text)
     jsonw_kv(&w, "message", span_str(text));
     if (c->conversation[0])
         jsonw_kv(&w, "conversation_id", span_str(c->conversation));
+    else if (c->private)
+        put_private(&w, span_str(c->private));
     jsonw_end_object(&w);
     arena_init(&a, 4 * API_EVENT_MAX);
     int rc = dynbuf_ok(&body) ? api_call(c->sock, "POST", "/chat", dynbuf_span(&body), &status, &answer, &e)
@@ -392,9 +412,10 @@ static int list(struct chat *c)
         const struct json *all = json_get(json_parse(dynbuf_span(&answer), &a), SPAN("conversations"));
         char when[32];
         for (const struct json *r = all ? all->child : NULL; r; r = r->next)
-            printf("%.*s  %s  %llu messages%s\n", SPAN_FMT(member_text(r, "conversation_id")),
+            printf("%.*s  %s  %llu messages%s%s\n", SPAN_FMT(member_text(r, "conversation_id")),
                    time_text(member_u64(r, "changed_ms"), when), (unsigned long long)member_u64(r, "messages"),
-                   json_get(r, SPAN("busy")) && json_get(r, SPAN("busy"))->truth ? ", busy" : "");
+                   json_get(r, SPAN("busy")) && json_get(r, SPAN("busy"))->truth ? ", busy" : "",
+                   json_get(r, SPAN("private")) ? ", private" : "");
     }
     arena_free(&a);
     dynbuf_free(&answer);
@@ -432,13 +453,18 @@ static int begin(struct chat *c)
 
     if (given && id_parse(span_str(given), &id) != 0)
         return verb_fail(CLI_USAGE, "that is no conversation: `countersign chat --list` has them");
+    c->private = cli_value(c->c, "private");
+    if (given && c->private)
+        return verb_fail(CLI_USAGE, "which models may see a conversation is said when it begins, and not again");
     (void)snprintf(c->conversation, sizeof(c->conversation), "%s", given ? given : "");
     (void)snprintf(c->sock, sizeof(c->sock), "%.*s/broker.sock", slash ? (int)(slash - c->g.sock) : 0, c->g.sock);
     int runs = api_running(c->sock, &e);
     if (runs < 0)
         return verb_fail(CLI_RUNTIME, "%s", e.text);
-    return runs > 0 ? CLI_OK
-                    : verb_fail(CLI_STORE, "no broker runs: start a gateway with `broker:` in its countersign.yaml");
+    return runs > 0
+               ? CLI_OK
+               : verb_fail(CLI_STORE,
+                           "no broker serves here: `broker:` in countersign.yaml makes one (in `only:`, stream)");
 }
 
 int chat_main(const struct cli_call *c)

@@ -91,6 +91,11 @@ static void print_page(const struct json *j, uint64_t now_ms)
     else
         printf("%llu, the oldest for %s (countersign approvals list)\n", (unsigned long long)waiting,
                age_text(now_ms, member_u64(j, "oldest_ms"), age));
+    if (member_u64(j, "turns_nobody_runs"))
+        printf(
+            "turns     no process runs turns: %llu wait, the first for %s (countersign-broker(7), One part alone)\n",
+            (unsigned long long)member_u64(j, "turns_nobody_runs"),
+            age_text(now_ms, member_u64(j, "turns_since_ms"), age));
 }
 
 static void print_listeners(const struct json *j)
@@ -120,6 +125,10 @@ static void print_roles(const struct json *roles)
         printf("%*s", name.n < 10 ? (int)(10 - name.n) : 1, "");
         printf("pid %llu  %s", (unsigned long long)member_u64(r, "pid"),
                ready && ready->truth ? "ready" : "starting");
+        if (member_text(r, "does").n) {
+            fputs("  does ", stdout);
+            print_text(member_text(r, "does"));
+        }
         if (member_u64(r, "fails"))
             printf("  failed %llu times", (unsigned long long)member_u64(r, "fails"));
         putchar('\n');

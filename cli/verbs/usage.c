@@ -3,19 +3,28 @@
 #include <string.h>
 #include <time.h>
 
+#include "broker/budgets.h"
 #include "broker/usage.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "policy/load/read/scalar.h"
 
-enum { PATH_ROOM = 2048, ROWS_MAX = 4096, SINCE_DAYS = 30, ARENA_ROOM = 64 * 1024 * 1024 };
+enum { PATH_ROOM = 2048, ROWS_MAX = 4096, SINCE_DAYS = 30, ARENA_ROOM = 64 * 1024 * 1024, CELL_ROOM = 160 };
 #define DAY_MS UINT64_C(86400000)
+
+/* What stands of a tenant's budget, as the broker says it. */
+struct stands {
+    struct span tenant;
+    const struct json *is;
+};
 
 struct using
 {
     char sock[PATH_MAX], ask[PATH_ROOM / 2];
     char from[USAGE_DAY_TEXT + 1], to[USAGE_DAY_TEXT + 1];
     struct usage sums;
+    struct stands stands[ROWS_MAX];
+    size_t nstands;
     struct arena arena; /* of all pages, which the sums refer to */
 };
 
@@ -68,8 +77,10 @@ static int begin(const struct cli_call *c, struct using *u)
     int runs = api_running(u->sock, &e);
     if (runs < 0)
         return verb_fail(CLI_RUNTIME, "%s", e.text);
-    return runs > 0 ? CLI_OK
-                    : verb_fail(CLI_STORE, "no broker runs: start a gateway with `broker:` in its countersign.yaml");
+    return runs > 0
+               ? CLI_OK
+               : verb_fail(CLI_STORE,
+                           "no broker serves here: `broker:` in countersign.yaml makes one (in `only:`, stream)");
 }
 
 /* --- its pages -------------------------------------------------------------------------------- */
@@ -91,6 +102,9 @@ static int add_page(struct using *u, const struct json *page)
                            "for fewer words of --by",
                            ROWS_MAX);
     }
+    const struct json *budgets = json_get(page, SPAN("budgets"));
+    for (const struct json *b = budgets ? budgets->child : NULL; b && u->nstands < ROWS_MAX; b = b->next)
+        u->stands[u->nstands++] = (struct stands){member_text(b, "tenant"), b};
     return rc;
 }
 
@@ -124,6 +138,14 @@ static int read_page(struct using *u, struct span *next)
 
 /* --- shown ------------------------------------------------------------------------------------ */
 
+static void put_budgets(struct jsonw *w, const struct using *u)
+{
+    jsonw_kv_array(w, "budgets");
+    for (size_t i = 0; i < u->nstands; i++)
+        jsonw_tree(w, u->stands[i].is);
+    jsonw_end_array(w);
+}
+
 static int print_json(const struct using *u)
 {
     struct dynbuf b;
@@ -146,6 +168,8 @@ static int print_json(const struct using *u)
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);
+    if (u->nstands > 0)
+        put_budgets(&w, u);
     jsonw_end_object(&w);
     if (dynbuf_ok(&b))
         print_json_line(dynbuf_span(&b));
@@ -155,17 +179,55 @@ static int print_json(const struct using *u)
     return rc;
 }
 
+/* "12.50 and 2000000 tokens", "3.20" ... */
+static void add_amounts(struct dynbuf *b, const struct json *is, const char *cost, const char *tokens)
+{
+    char text[BUDGET_AMOUNT_MAX];
+    bool money = json_get(is, span_str(cost)) != NULL, words = json_get(is, span_str(tokens)) != NULL;
+
+    budget_cost_text(member_u64(is, cost), text);
+    if (money)
+        (void)dynbuf_addf(b, "%s%s", text, words ? " and " : "");
+    if (words)
+        (void)dynbuf_addf(b, "%llu tokens", (unsigned long long)member_u64(is, tokens));
+}
+
+/* How much its tenant may ask in a day or a month, and what is left of it. */
+static void print_budgets(struct table *t, const struct using *u, struct span tenant)
+{
+    struct dynbuf is, left;
+
+    dynbuf_init(&is, CELL_ROOM);
+    dynbuf_init(&left, CELL_ROOM);
+    for (size_t i = 0; i < u->nstands; i++) {
+        const struct json *b = u->stands[i].is;
+        if (!span_eq(u->stands[i].tenant, tenant))
+            continue;
+        (void)dynbuf_addf(&is, "%s", is.n ? "; " : "");
+        (void)dynbuf_addf(&left, "%s", left.n ? "; " : "");
+        add_amounts(&is, b, "cost_micro", "tokens");
+        (void)dynbuf_addf(&is, " a %s", span_eq(member_text(b, "per"), SPAN("month")) ? "month" : "day");
+        add_amounts(&left, b, "cost_micro_left", "tokens_left");
+    }
+    table_text(t, is.n ? dynbuf_span(&is) : SPAN("-"));
+    table_text(t, left.n ? dynbuf_span(&left) : SPAN("-"));
+    dynbuf_free(&is);
+    dynbuf_free(&left);
+}
+
 static void print_table(const struct using *u)
 {
     static const char *const heads[USAGE_KEYS] = {"TENANT", "CONVERSATION", "MODEL", "TASK", "DAY"};
     char all[128];
     size_t n = 0;
+    bool budgets = u->nstands > 0 && u->sums.by & 1u << USAGE_TENANT;
     struct table t;
 
     for (unsigned k = 0; k < USAGE_KEYS; k++)
         if (u->sums.by & 1u << k)
             n += (size_t)snprintf(all + n, sizeof(all) - n, "%s\t", heads[k]);
-    (void)snprintf(all + n, sizeof(all) - n, "ASKED\tINPUT\tOUTPUT\tCACHED\tWRITTEN\tCOST");
+    (void)snprintf(all + n, sizeof(all) - n, "ASKED\tINPUT\tOUTPUT\tCACHED\tWRITTEN\tCOST%s",
+                   budgets ? "\tBUDGET\tLEFT" : "");
     table_begin(&t, all);
     for (size_t i = 0; i < u->sums.n; i++) {
         const struct usage_row *r = &u->sums.row[i];
@@ -176,6 +238,8 @@ static void print_table(const struct using *u)
             table_cell(&t, "%llu", (unsigned long long)r->sum[s]);
         table_cell(&t, "%llu.%06llu", (unsigned long long)(r->sum[USAGE_COST] / 1000000),
                    (unsigned long long)(r->sum[USAGE_COST] % 1000000));
+        if (budgets)
+            print_budgets(&t, u, r->key[USAGE_TENANT]);
         table_row(&t);
     }
     table_end(&t, "No model was asked.");

@@ -34,6 +34,20 @@ bool policy_scopes_of(const struct policy *p, const struct subject *s, uint64_t 
     return true;
 }
 
+bool policy_scope_asks(const struct policy *p, struct span key, struct span value)
+{
+    const struct label one = {.key = key, .value = value};
+    const struct subject s = {.labels = &one, .nlabels = 1};
+
+    for (uint32_t i = 0; i < p->n[IMG_SCOPE]; i++) {
+        const struct img_scope *c = img_at(p, IMG_SCOPE, i);
+        for (uint32_t k = 0; k < c->labels.n; k++)
+            if (match_label(p, &s, img_at(p, IMG_PAIR, c->labels.first + k)))
+                return true;
+    }
+    return false;
+}
+
 struct span policy_scope_name(const struct policy *p, int scope)
 {
     bool is = scope >= 0 && (uint32_t)scope < p->n[IMG_SCOPE];

@@ -260,7 +260,7 @@ enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictn
     return a < c ? a : c;
 }
 
-static bool label_fits(const struct policy *p, const struct subject *s, const struct img_pair *want)
+bool match_label(const struct policy *p, const struct subject *s, const struct img_pair *want)
 {
     for (size_t i = 0; i < s->nlabels; i++)
         if (span_eq(s->labels[i].key, img_span(p, want->key)) &&
@@ -274,7 +274,7 @@ bool match_one_scope(const struct policy *p, const struct subject *s, const stru
     if (c->sandboxes.n && !any_glob(p, c->sandboxes, s->sandbox, 0, false))
         return false;
     for (uint32_t i = 0; i < c->labels.n; i++)
-        if (!label_fits(p, s, img_at(p, IMG_PAIR, c->labels.first + i)))
+        if (!match_label(p, s, img_at(p, IMG_PAIR, c->labels.first + i)))
             return false;
     return true;
 }

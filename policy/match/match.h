@@ -45,6 +45,7 @@ bool when_in_force(const struct policy *p, const struct img_rule *r, uint64_t no
  * eight days after now; INT64_MAX: none. Between two such times the rule is either in force or not. */
 int64_t when_next(const struct policy *p, const struct img_rule *r, int64_t now);
 enum fit match_fits(const struct ask *k, const struct img_match *m, enum strictness how);
+bool match_label(const struct policy *p, const struct subject *s, const struct img_pair *want);
 bool match_one_scope(const struct policy *p, const struct subject *s, const struct img_scope *c);
 /* The entry of upstreams: for a host and port, or NULL. */
 const struct img_upstream *region_upstream(const struct policy *p, struct span host, uint16_t port);

@@ -120,6 +120,23 @@ struct front *judge_front(const struct judge *j, uint64_t instance)
     return f;
 }
 
+/* "NAME", or "NAME LANE BORN.NUMBER" of one that serves one command of it alone: the parent's words, who says them of
+ * nobody else (proxy/parent/programs/cells.c). -1: neither. */
+static int front_named(struct front *f, struct span info)
+{
+    struct span born, number, rest;
+    uint64_t n = 0;
+    if (!span_cut(info, ' ', &f->name, &rest))
+        return 0;
+    (void)span_cut(rest, ' ', &f->lane, &rest);
+    (void)span_cut(rest, '.', &born, &number);
+    if (f->lane.n == 0 || span_u64(born, INT64_MAX, &f->one.born) != 0 || f->one.born == 0 ||
+        span_u64(number, UINT32_MAX, &n) != 0 || n == 0)
+        return -1;
+    f->one.number = (uint32_t)n;
+    return 0;
+}
+
 static void front_add(struct judge *j, uint64_t instance, struct span name)
 {
     struct front *f = calloc(1, sizeof(*f) + name.n);
@@ -131,7 +148,8 @@ static void front_add(struct judge *j, uint64_t instance, struct span name)
     f->name = span_of(f->name_bytes, name.n);
     if (name.n)
         memcpy(f->name_bytes, name.p, name.n);
-    struct sandbox *s = sandbox_find(j, f->name);
+    f->over = front_named(f, f->name) != 0;
+    struct sandbox *s = f->over ? NULL : sandbox_find(j, f->name);
     f->sandbox = s ? sandbox_ref(s) : NULL;
     f->next = j->fronts;
     j->fronts = f;

@@ -14,7 +14,8 @@ enum {
     SPKI_MAX = 1024,
     DENIED_LEAFS = 32, /* leafs for hosts no rule names: so many at once, and so many an hour */
     SANDBOXES_MAX = 10000,
-    UPSTREAMS_EACH = 1024, /* of the places told to the carrier (WIRE_UPSTREAMS_MAX), one sandbox's */
+    UPSTREAMS_EACH = 1024,   /* of the places told to the carrier (WIRE_UPSTREAMS_MAX), one sandbox's */
+    SANDBOX_LABELS = 16 + 1, /* and the lane of one of its commands */
 };
 #define SANDBOX_BODIES_MAX (256ull * 1024 * 1024) /* bytes of bodies read whole, at once, for one sandbox */
 
@@ -64,6 +65,8 @@ struct front {
     struct sandbox *sandbox; /* NULL: not known yet, or over */
     bool over;               /* the session it was bound to has ended: it serves no other one */
     struct span name;
+    struct span lane;     /* of one command of its sandbox, which it serves alone; empty: of none */
+    struct wire_step one; /* which that is */
     uint8_t spki[SPKI_MAX];
     size_t nspki, nexchanges, nconnects, nleafs;
     bool held_back;                                                /* not read, because its sandbox has overspent */
@@ -130,6 +133,8 @@ struct judge {
     struct backlog *backlog;
 };
 
+/* Who it is to the policy, in the lane of one of its commands (empty: its own); own: room for its labels then. */
+struct subject sandbox_who(const struct sandbox *s, struct span lane, struct label own[SANDBOX_LABELS]);
 /* NULL: it is gone. */
 struct front *judge_front(const struct judge *j, uint64_t instance);
 /* See that judge_tick is called in so many ms, or before. */

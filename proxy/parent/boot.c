@@ -154,7 +154,7 @@ void parent_sweep(struct parent *p)
     snprintf(path, sizeof(path), "%s/run", state);
     DIR *dir = opendir(path);
     while (dir != NULL && (d = readdir(dir)) != NULL)
-        if (strncmp(d->d_name, "sb-", 3) == 0) {
+        if (strncmp(d->d_name, "sb-", 3) == 0 || strncmp(d->d_name, "cell-", 5) == 0) {
             snprintf(path, sizeof(path), "%s/run/%s", state, d->d_name);
             unlink(path);
         }

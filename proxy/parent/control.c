@@ -5,7 +5,9 @@
 
 #include "common/log.h"
 #include "common/msg.h"
+#include "proxy/duty/duty.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/cells.h"
 #include "proxy/parent/programs/stores.h"
 
 static void say_listener(const struct listener *l)
@@ -54,6 +56,11 @@ static void announce(struct parent *p)
         if (p->listeners[i].kind == LISTEN_BROKER)
             printf("broker   http://%s  (key: countersign key create --broker; here: countersign chat)\n",
                    p->listeners[i].path);
+    if (!p->quiet && p->config->broker.duties == DUTY_TURN)
+        printf("broker   runs turns, %llu at once, and serves nobody (only: turn)\n",
+               (unsigned long long)p->config->broker.workers);
+    if (!p->quiet && p->config->broker.duties == DUTY_STREAM)
+        printf("broker   runs no turns (only: stream): another gateway with its store has to\n");
     if (!p->quiet)
         printf("control  %s/control.sock\ncountersign is up; Ctrl-C ends it\n", p->config->state_dir);
     fflush(stdout);
@@ -185,6 +192,8 @@ static bool may_say(enum role_id r, uint16_t type)
     case M_BOX_IMAGE:
     case M_CHECKPOINT:
     case M_CHECKPOINT_END:
+    case M_CELL:
+    case M_CELL_END:
     case M_BOX_END: return r == ROLE_WARDEN;
     case M_REFUSED: return r == ROLE_LOBBY || r == ROLE_FRONT;
     case M_IDLE: return r == ROLE_FRONT;
@@ -256,6 +265,8 @@ void parent_frame(void *arg, struct chan *ch, struct frame *f)
     case M_BOX_CLAIMED: parent_box_claimed(p, f); break;
     case M_BOX_END: parent_box_end(p, f); break;
     case M_BOX_PAUSE: parent_box_pause(p, f); break;
+    case M_CELL: parent_cell_start(p, f); break;
+    case M_CELL_END: parent_cell_end(p, f); break;
     case M_BOX_METER: parent_boxes_meter(p, f); break;
     case M_BOX_IMAGE: parent_image_find(p, f); break;
     case M_CHECKPOINT: parent_store_start(p, f); break;

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/cells.h"
 #include "proxy/wire_ticket.h"
 
 enum { AUTH_MAX = 8 * 1024, READ_MAX = 64 * 1024, REST_MS = 1000, LEAVE_MS = 1000 };
@@ -42,11 +43,13 @@ void parent_front_over(struct parent *p, struct frame *f)
         parent_front_leave(c);
 }
 
-static struct child *front_of(struct parent *p, const char *sandbox)
+/* own: empty, or of which command of it alone. */
+static struct child *front_of(struct parent *p, const char *sandbox, const char *own)
 {
     size_t n = 0;
     for (struct child *c = p->children; c != NULL; c = c->next)
-        if (c->role == ROLE_FRONT && ++n && c->chan != NULL && !c->leaving && strcmp(c->info, sandbox) == 0)
+        if (c->role == ROLE_FRONT && ++n && c->chan != NULL && !c->leaving && strcmp(c->info, sandbox) == 0 &&
+            strcmp(c->own, own) == 0)
             return c; /* one without a channel has died and is only not reaped yet */
     if (p->stopping)
         return NULL;
@@ -56,6 +59,8 @@ static struct child *front_of(struct parent *p, const char *sandbox)
         return NULL;
     }
     struct child *c = parent_child_new(p, ROLE_FRONT, sandbox);
+    if (c != NULL)
+        snprintf(c->own, sizeof(c->own), "%s", own);
     if (c != NULL && parent_spawn(p, c) != 0) {
         log_error("cannot start a front for %s", sandbox);
         parent_child_free(p, &c);
@@ -88,7 +93,7 @@ static void rest(struct listener *l)
 static void knocked(void *arg, unsigned ready)
 {
     struct listener *l = arg;
-    struct child *c = front_of(l->parent, l->name);
+    struct child *c = front_of(l->parent, l->name, l->own);
     if (c == NULL) {
         rest(l);
         return;
@@ -142,7 +147,7 @@ void parent_handover(struct parent *p, struct frame *f)
     }
     snprintf(name, sizeof(name), "%.*s", SPAN_FMT(sandbox));
     for (int tries = 0; tries < 2; tries++) {
-        struct child *c = front_of(p, name);
+        struct child *c = front_of(p, name, "");
         no_room(c, fd, way);
         if (c == NULL)
             break;
@@ -188,7 +193,8 @@ void parent_front_died(struct parent *p, struct child *c)
 static struct listener *listener_of(struct parent *p, const char *name)
 {
     for (size_t i = 0; i < p->nlisteners; i++)
-        if (p->listeners[i].fd >= 0 && p->listeners[i].role == ROLE_FRONT && strcmp(p->listeners[i].name, name) == 0)
+        if (p->listeners[i].fd >= 0 && p->listeners[i].role == ROLE_FRONT && p->listeners[i].own[0] == '\0' &&
+            strcmp(p->listeners[i].name, name) == 0)
             return &p->listeners[i];
     return NULL;
 }
@@ -276,6 +282,44 @@ void parent_say_sandboxes(struct parent *p, struct child *ledger)
         say_sandbox(ledger, STORE_SANDBOX);
 }
 
+static void listener_close(struct listener *l)
+{
+    watch_free(&l->watch);
+    close(l->fd);
+    l->fd = -1;
+    if (!l->tcp)
+        unlink(l->path);
+}
+
+int parent_cell_bind(struct parent *p, const struct running_cell *cell, const char *path, struct err *e)
+{
+    int fd = listen_unix(path, 0600);
+    struct listener *l = fd >= 0 ? parent_listener_add(p, fd, LISTEN_STEPS, ROLE_FRONT, cell->name) : NULL;
+    if (fd < 0)
+        return err_errno(e, "cannot listen on %s", path);
+    if (l == NULL) {
+        close(fd);
+        unlink(path);
+        return err_set(e, "too many sandboxes are open; remove some with `countersign sandbox rm`");
+    }
+    snprintf(l->path, sizeof(l->path), "%s", path);
+    snprintf(l->own, sizeof(l->own), "%s", cell->own);
+    parent_poll(l);
+    return 0;
+}
+
+void parent_cell_close(struct parent *p, const struct running_cell *cell)
+{
+    for (size_t i = 0; i < p->nlisteners; i++) {
+        struct listener *l = &p->listeners[i];
+        if (l->fd >= 0 && l->role == ROLE_FRONT && strcmp(l->name, cell->name) == 0 && strcmp(l->own, cell->own) == 0)
+            listener_close(l);
+    }
+    for (struct child *c = p->children; c != NULL; c = c->next)
+        if (c->role == ROLE_FRONT && strcmp(c->info, cell->name) == 0 && strcmp(c->own, cell->own) == 0)
+            parent_front_leave(c);
+}
+
 void parent_sandbox_close(struct parent *p, struct span name)
 {
     char own[64];
@@ -283,13 +327,8 @@ void parent_sandbox_close(struct parent *p, struct span name)
         return;
     snprintf(own, sizeof(own), "%.*s", SPAN_FMT(name));
     struct listener *l = listener_of(p, own);
-    if (l != NULL) {
-        watch_free(&l->watch);
-        close(l->fd);
-        l->fd = -1;
-        if (!l->tcp)
-            unlink(l->path);
-    }
+    if (l != NULL)
+        listener_close(l);
     /* Also without a listener of its own: what came in by a token must not outlive it. */
     for (struct child *c = p->children; c != NULL; c = c->next)
         if (c->role == ROLE_FRONT && strcmp(c->info, own) == 0)

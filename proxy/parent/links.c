@@ -1,5 +1,6 @@
 /* Who talks to whom. A pair of sockets for each row, made anew whenever one
  * side (re)starts; a peer that gets a new one forgets the old. */
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,10 +22,12 @@ static const struct {
 static void introduce(struct child *to, const struct child *peer, int fd, uint64_t link)
 {
     struct dynbuf *b = chan_begin(to->chan, M_PEER, 0);
+    char info[sizeof(peer->info) + CELL_OWN];
+    snprintf(info, sizeof(info), "%s%s", peer->info, peer->own);
     if (b != NULL) {
         msg_put_u8(b, (uint8_t)peer->role);
         msg_put_u64(b, peer->instance);
-        msg_put_span(b, span_str(peer->info));
+        msg_put_span(b, span_str(info));
         msg_put_u64(b, link);
         if (chan_commit_fd(to->chan, fd) != 0)
             log_warn("cannot introduce the %s to the %s", role_name(peer->role), role_name(to->role));

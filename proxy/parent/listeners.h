@@ -10,7 +10,11 @@ struct parent;
 struct child;
 struct running_box;
 
-enum { LANES_MAX = 256 /* of sandboxes that the warden has started */ };
+enum {
+    LANES_MAX = 256, /* of sandboxes that the warden has started, */
+    CELLS_MAX = 256, /* and of commands of theirs */
+    CELL_OWN = 112,  /* room for " LANE BORN.NUMBER" */
+};
 
 /* A listening socket, and whose it is. */
 struct listener {
@@ -20,11 +24,19 @@ struct listener {
     bool tcp;
     bool lane;                                 /* of a sandbox that the warden has started */
     const struct config_listener *conf;        /* NULL: not of the configuration */
-    char name[CONFIG_NAME], path[CONFIG_PATH]; /* of a front's: its sandbox */
+    char name[CONFIG_NAME], path[CONFIG_PATH]; /* of a front's: its sandbox, */
+    char own[CELL_OWN];                        /* and of one command of it alone, as struct running_cell has it */
     uint64_t holder;                           /* the front that has it now; 0: none, it is polled here */
     bool resting;                              /* its front could not be started: looked at again by the clock */
     struct watch *watch;
     struct parent *parent;
+};
+
+/* One command of a sandbox of the warden's, behind walls of its own (programs/cells.c). id 0: this place is free. */
+struct running_cell {
+    int pid;
+    uint64_t id, box;
+    char name[CONFIG_NAME], own[CELL_OWN]; /* its sandbox, and " LANE BORN.NUMBER": as the judge knows its front */
 };
 
 /* programs/lanes.c: the listener that is this sandbox's alone, for its user, which is a user of its own where there

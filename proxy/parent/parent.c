@@ -1,5 +1,6 @@
 /* countersignd: the parent's main, start and end of the whole. */
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/cells.h"
 #include "proxy/parent/programs/stores.h"
 
 #include <getopt.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "proxy/duty/duty.h"
 
 static const enum role_id standing[] = {ROLE_LEDGER,  ROLE_KEEPER, ROLE_RESOLVER, ROLE_FETCHER, ROLE_JUDGE,
                                         ROLE_CARRIER, ROLE_LOBBY,  ROLE_WARDEN,   ROLE_DESK,    ROLE_DOCK};
@@ -188,7 +190,7 @@ static void on_child(void *arg, int signo)
             }
         for (size_t i = 0; i < n; i++)
             if (!parent_job_died(p, others[i].pid) && !parent_box_died(p, others[i].pid) &&
-                !parent_store_died(p, others[i].pid))
+                !parent_store_died(p, others[i].pid) && !parent_cell_died(p, others[i].pid))
                 (void)parent_master_died(p, others[i].pid, others[i].status);
     } while (n > 0);
     if (p->stopping)
@@ -233,12 +235,14 @@ static int first_policy(struct parent *p, struct err *e)
     return 0;
 }
 
-/* The one that serves, and those that run turns, each a process of its own: one bad turn takes one of them. */
+/* The one that serves, and those that run turns, each a process of its own: one bad turn takes one of them. Of a
+ * gateway that does one of both alone, those of the other are at another gateway. */
 static int start_brokers(struct parent *p, struct err *e)
 {
     if (p->config->broker.models[0] == '\0' || p->args.secrets_only || p->args.private)
         return 0;
-    for (uint64_t i = 0; i <= p->config->broker.workers && !p->stopping; i++) {
+    for (uint64_t i = p->config->broker.duties & DUTY_STREAM ? 0 : 1; i <= p->config->broker.workers && !p->stopping;
+         i++) {
         struct child *c = parent_child_new(p, ROLE_BROKER, "");
         if (c != NULL)
             c->instance = i;

@@ -16,7 +16,7 @@
 #include "proxy/parent/programs/has.h"
 #include "proxy/refusals.h"
 
-enum { LISTENERS_MAX = 64 + LANES_MAX, PARENT_NEEDS = 256, JOBS_MAX = 46, BOXES_MAX = 640 };
+enum { LISTENERS_MAX = 64 + LANES_MAX + CELLS_MAX, PARENT_NEEDS = 256, JOBS_MAX = 46, BOXES_MAX = 640 };
 /* Above the roles' and the jobs': who keeps checkpoints is one user, each sandbox another. */
 enum { STORE_USER = 80, BOX_USERS = 100, STORES_MAX = 20 /* checkpoints at once */ };
 
@@ -58,7 +58,7 @@ struct child {
     int pid;           /* 0: not running */
     struct chan *chan;
     bool ready, leaving, awaited, welcomed; /* awaited: acts not yet on the last reload; welcomed: by the ledger */
-    char info[256];                         /* a front's sandbox */
+    char info[256], own[CELL_OWN];          /* a front's sandbox, and which command of it alone (programs/cells.h) */
     uint64_t adopted;                       /* connections handed to a front */
     unsigned fails;
     uint64_t started_ms;
@@ -99,10 +99,10 @@ struct parent {
     struct observe observe;
     struct running_job jobs[JOBS_MAX];
     struct running_box boxes[BOXES_MAX];
-    struct timer *boxes_rest, *boxes_look;
     struct running_store stores[STORES_MAX];
+    struct running_cell cells[CELLS_MAX];
     struct master master;
-    struct timer *grace, *rest, *look, *heal;
+    struct timer *grace, *rest, *look, *heal, *boxes_rest, *boxes_look;
     uint64_t looks, links;
     struct reloading { /* the desk is answered once the roles have what it asked for */
         struct timer *patience;

@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/msg.h"
+#include "proxy/duty/duty.h"
 #include "proxy/parent/parent.h"
 #include "proxy/parent/secrets/places.h"
 
@@ -145,6 +146,7 @@ static void boxes(struct settings *s, const struct config *c)
     text(s, "broker_lanes", c->broker.lanes);
     text(s, "broker_image", c->broker.image);
     text(s, "broker_people", c->broker.people);
+    text(s, "broker_only", c->broker.duties == DUTY_ALL ? "" : duty_words(c->broker.duties));
     parent_name_targets(c, told, sizeof(told));
     text(s, "notify", told);
     text(s, "diff_lane", c->diff_lane);
@@ -171,6 +173,7 @@ static void broker(struct settings *s, const struct parent *p, const struct chil
     text(s, "models", p->config->broker.models);
     text(s, "tools", p->config->broker.tools);
     text(s, "otlp", p->config->broker.otlp);
+    text(s, "broker_budgets", p->config->broker.budgets);
 }
 
 void parent_give_tasks(const struct parent *p, struct child *desk)

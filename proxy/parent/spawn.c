@@ -9,6 +9,7 @@
 
 #include "common/msg.h"
 #include "common/role/cgroup.h"
+#include "proxy/duty/duty.h"
 #include "proxy/parent/parent.h"
 #include "proxy/parent/secrets/places.h"
 
@@ -86,18 +87,26 @@ static char **with_environment(char *const own[], size_t n)
     return all;
 }
 
-int parent_execute_in(struct parent *p, int dir, const char *name, int fd, char *const envp[],
-                      const struct cgroup *into)
+/* only: behind --only among its words; NULL: it has none. */
+static int execute(struct parent *p, int dir, const char *name, const char *only, int fd, char *const envp[],
+                   const struct cgroup *into)
 {
-    char path[640];
+    char path[640], option[] = "--only", word[32];
     snprintf(path, sizeof(path), "%s/countersign-%s", p->exe_dir, name);
-    char *argv[] = {path, NULL};
+    snprintf(word, sizeof(word), "%s", only != NULL ? only : "");
+    char *argv[] = {path, only != NULL ? option : NULL, word, NULL};
     if (access(path, X_OK) != 0)
         return -1;
     int pid = fork();
     if (pid == 0)
         become(dir, fd, path, argv, envp, into);
     return pid;
+}
+
+int parent_execute_in(struct parent *p, int dir, const char *name, int fd, char *const envp[],
+                      const struct cgroup *into)
+{
+    return execute(p, dir, name, NULL, fd, envp, into);
 }
 
 int parent_execute(struct parent *p, const char *name, int fd, char *const envp[], const struct cgroup *into)
@@ -120,7 +129,8 @@ static int start(struct parent *p, struct child *c, int fd)
     char **env = c->role == ROLE_KEEPER ? with_environment(envp, n) : envp;
     if (env == NULL)
         return -1;
-    int pid = parent_execute(p, role_name(c->role), fd, env, NULL);
+    const char *only = c->role == ROLE_BROKER ? duty_words(duty_of(c->instance)) : NULL;
+    int pid = execute(p, -1, role_name(c->role), only, fd, env, NULL);
     if (pid > 0)
         c->pid = pid;
     if (env != envp)

@@ -6,6 +6,7 @@
 #include "common/json/json.h"
 #include "common/memfd.h"
 #include "common/msg.h"
+#include "proxy/duty/duty.h"
 #include "proxy/parent/parent.h"
 
 enum { STATUS_MAX = 256 * 1024, STATUS_FILES = 64, COMPARED_MAX = 64 * 1024 * 1024 };
@@ -128,6 +129,8 @@ static void put_roles(const struct parent *p, struct jsonw *w)
     for (const struct child *o = p->children; o != NULL; o = o->next) {
         jsonw_object(w);
         jsonw_kv(w, "role", span_str(role_name(o->role)));
+        if (o->role == ROLE_BROKER)
+            jsonw_kv(w, "does", span_str(duty_words(duty_of(o->instance))));
         jsonw_kv_u64(w, "pid", (uint64_t)o->pid);
         jsonw_kv_bool(w, "ready", o->ready);
         jsonw_kv_u64(w, "fails", o->fails);

@@ -311,6 +311,9 @@ static void put_assignments(struct plan *p, struct span all)
     }
 }
 
+const char *const plan_variables[] = {"HOME",  INSIDE_HOME, "USER",    "agent", "LOGNAME",
+                                      "agent", "SHELL",     "/bin/sh", NULL};
+
 static int put_environment(struct plan *p, char *const *environ, struct err *e)
 {
     struct span way = p->lane.listener > 0 ? SPAN("http://" INSIDE_LANE) : SPAN("http://" INSIDE_PROXY);
@@ -328,10 +331,10 @@ static int put_environment(struct plan *p, char *const *environ, struct err *e)
         if (env_may_pass(name, eq + 1))
             put(p, "--setenv", name, eq + 1, NULL);
     }
-    put(p, "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL);
+    put(p, "--setenv", "PATH", INSIDE_PATH, NULL);
     put_assignments(p, dynbuf_span(&p->variables_of_image));
-    put(p, "--setenv", "HOME", INSIDE_HOME, "--setenv", "USER", "agent", "--setenv", "LOGNAME", "agent", NULL);
-    put(p, "--setenv", "SHELL", "/bin/sh", NULL);
+    for (const char *const *own = plan_variables; *own; own += 2)
+        put(p, "--setenv", own[0], own[1], NULL);
     if (p->cmd) /* else the shim is told */
         put(p, "--setenv", "COUNTERSIGN_SANDBOX", p->name, NULL);
     if (p->leases.n > 0) /* before the caller's own, which take their place */
@@ -343,20 +346,19 @@ static int put_environment(struct plan *p, char *const *environ, struct err *e)
     return has_way_out(p) ? env_each(&v, put_variable, p, e) : 0;
 }
 
+const char *const plan_hidden[] = {"/proc/kcore",       "/proc/keys",       "/proc/key-users",   "/proc/kallsyms",
+                                   "/proc/kpagecount",  "/proc/kpageflags", "/proc/kpagecgroup", "/proc/slabinfo",
+                                   "/proc/vmallocinfo", "/proc/timer_list", "/proc/sched_debug", NULL};
+
 /* When root calls, the kernel takes the sandbox's user for root where only the
  * owner of a file is asked: sysctls (core_pattern!) could be written, and memory
  * maps of the kernel read. So nothing in /proc can be written, and those are hidden. */
 static void put_proc(struct plan *p)
 {
-    static const char *const hidden[] = {"/proc/kcore",       "/proc/keys",        "/proc/key-users",
-                                         "/proc/kallsyms",    "/proc/kpagecount",  "/proc/kpageflags",
-                                         "/proc/kpagecgroup", "/proc/slabinfo",    "/proc/vmallocinfo",
-                                         "/proc/timer_list",  "/proc/sched_debug", NULL};
-
     put(p, "--proc", "/proc", "--dev", "/dev", NULL);
     for (size_t i = 0; i < p->ndevices; i++)
         put(p, "--dev-bind", p->device[i], p->device[i], NULL);
-    for (const char *const *h = hidden; *h; h++)
+    for (const char *const *h = plan_hidden; *h; h++)
         if (access(*h, F_OK) == 0)
             put(p, "--ro-bind", "/dev/null", *h, NULL);
     put(p, "--remount-ro", "/proc", NULL);

@@ -29,6 +29,7 @@ enum {
 #define INSIDE_HOME       "/home/agent"
 #define INSIDE_WORKSPACE  "/workspace"
 #define INSIDE_MNT        "/mnt"
+#define INSIDE_PATH       "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define INSIDE_WORKSPACES "/workspaces/" /* the second and further ones, by their names */
 
 /* A directory that is mounted: what was opened, not what its path leads to by then. */
@@ -74,6 +75,10 @@ struct plan {
     int args_fd;
 };
 
+/* What nobody in a sandbox sees of /proc; ends with a NULL. */
+extern const char *const plan_hidden[];
+/* Name and value of what each has, over what an image says; ends with a NULL. */
+extern const char *const plan_variables[];
 /* The last part of its path. */
 const char *plan_name(const struct plan_dir *d);
 /* Open the installed one; plan_build does it too. For who will be somebody else by then, who may not find it. -1 in

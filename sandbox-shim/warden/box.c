@@ -239,7 +239,7 @@ static void hear_all(struct box *b)
         if (ok && t.type == TALK_HELLO)
             take_hello(b);
         else if (ok)
-            ok = run_heard(b, &t) == 0;
+            ok = run_heard(b, NULL, &t) == 0;
         if (!ok)
             box_end(b, "its first process said what it may not");
         else if (b->conn != NULL)

@@ -2,6 +2,7 @@
 #include "sandbox-shim/warden/kept.h"
 
 #include "common/msg.h"
+#include "sandbox-shim/warden/cell/cell.h"
 #include "sandbox-shim/warden/kept.h"
 
 /* --- what more may be said ---------------------------------------------------------- */
@@ -17,7 +18,7 @@ void flow_credit(struct run *r, uint32_t bytes)
         r->flow.owed = r->open;
     dynbuf_init(&b, 64);
     if (bytes > 0 && talk_put_credit(&b, r->id, bytes) == 0)
-        box_say(r->box, &b);
+        run_say(r, &b);
     dynbuf_free(&b);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/msg.h"
+#include "sandbox-shim/warden/cell/cell.h"
 #include "sandbox-shim/warden/kept.h"
 #include "sandbox-shim/warden/record.h"
 
@@ -167,6 +168,7 @@ void kept_end(struct run *r, enum sb_end how, const struct talk *t)
     if (n > 0)
         memcpy(k->why, t->why.p, n);
     k->end.why = span_of(k->why, n);
+    cell_end(r); /* which had the bytes of t */
     r->box->nruns--;
     r->box->used_ms = loop_now(r->box->warden->loop);
     timer_clear(r->timer);
@@ -301,7 +303,7 @@ int kept_signal(struct warden *w, struct frame *f)
 {
     struct msg_in in = msg_in(f->payload);
     enum sb_found what;
-    const struct run *r = find(w, &in, &what);
+    struct run *r = find(w, &in, &what);
     unsigned signo = msg_get_u8(&in);
     struct dynbuf b;
 
@@ -318,7 +320,7 @@ int kept_signal(struct warden *w, struct frame *f)
         what = SB_FOUND_PAUSED;
     uint8_t found = (uint8_t)what;
     if (what == SB_FOUND)
-        box_say(r->box, &b); /* which may end the sandbox, and with it r */
+        run_say(r, &b); /* which may end the sandbox, and with it r */
     dynbuf_free(&b);
     if (w->desk != NULL)
         (void)chan_send(w->desk, M_SB_SIGNALLED, f->id, span_of(&found, 1));

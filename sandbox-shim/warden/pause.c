@@ -2,6 +2,7 @@
  * nothing then. Their time goes on meanwhile, and ends them. */
 #include "common/log.h"
 #include "common/msg.h"
+#include "sandbox-shim/warden/cell/cell.h"
 #include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/pause.h"
 
@@ -24,7 +25,12 @@ static const char *busy(const struct box *b)
     switch (b->state) {
     case BOX_PAUSING:
     case BOX_RESUMING: return "it is being paused or goes on just now; ask again in a moment";
-    case BOX_RUNS: return b->saves ? "its files are being kept for a step, or put back; ask again in a moment" : NULL;
+    case BOX_RUNS:
+        if (b->version == 0 && cell_runs(b))
+            return "a command with a lane of its own runs in it, which without a cgroup cannot be stopped with the "
+                   "others; "
+                   "it can be paused when that has ended";
+        return b->saves ? "its files are being kept for a step, or put back; ask again in a moment" : NULL;
     case BOX_PAUSED: return NULL;
     default: return "it does not run yet";
     }

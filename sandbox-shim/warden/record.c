@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/runs/wire_run.h"
+#include "sandbox-shim/warden/cell/cell.h"
 
 /* Everybody's in a sandbox (sandbox-shim/plan/plan.c). */
 #define BOX_USER "1000"
@@ -47,7 +48,7 @@ static void put_begin(struct dynbuf *m, const struct run *r, const struct run_or
     struct wire_run is = {.sandbox = span_str(b->name),
                           .image = span_str(b->image),
                           .packages = span_str(b->digest),
-                          .lane = span_str(b->lane),
+                          .lane = span_str(r->lane[0] != '\0' ? r->lane : b->lane),
                           .generation = b->generation,
                           .born = b->born,
                           .number = r->id,
@@ -92,7 +93,7 @@ int record_say(struct run *r, const struct dynbuf *frame)
 {
     if (record_waits(r))
         return dynbuf_add(&r->record->order, dynbuf_span(frame));
-    box_say(r->box, frame);
+    run_say(r, frame);
     return 0;
 }
 
@@ -141,7 +142,7 @@ static void ordered(struct run *r, const struct id *id)
     timer_set(r->timer, k->timeout_ms);
     if (k->desk != 0)
         warden_tell_detached(b->warden, k->desk, b->born, r->id, NULL);
-    box_say(b, &order); /* which may end the sandbox, and with it r */
+    run_say(r, &order); /* which may end the sandbox, and with it r */
     dynbuf_free(&order);
 }
 
@@ -168,6 +169,8 @@ int record_answered(struct warden *w, struct frame *f)
                       : !ok                       ? "the ledger did not write it down, and what it has not is not run"
                       : r->box->state != BOX_RUNS ? "the sandbox was paused, or ended, before it was ordered"
                                                   : NULL;
+    if (why == NULL && r->lane[0] != '\0')
+        why = cell_begin(r);
     if (ok && why != NULL)
         tell_never(w, &id, why);
     if (r != NULL && why != NULL)

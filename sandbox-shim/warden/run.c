@@ -1,9 +1,11 @@
 /* The commands of a sandbox. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/msg.h"
+#include "sandbox-shim/warden/cell/cell.h"
 #include "sandbox-shim/warden/kept.h"
 #include "sandbox-shim/warden/record.h"
 
@@ -56,11 +58,20 @@ void run_free(struct run *r)
             }
             break;
         }
+    cell_end(r);
     timer_free(&r->timer);
     record_free(r);
     kept_free(r);
     flow_free(r);
     free(r);
+}
+
+void run_say(struct run *r, const struct dynbuf *frame)
+{
+    if (r->cell != NULL)
+        cell_say(r, frame);
+    else
+        box_say(r->box, frame);
 }
 
 /* Nothing of the sandbox is needed to believe that it ended: if it is not said, the sandbox ends. */
@@ -74,7 +85,7 @@ static void kill_run(struct run *r)
     timer_set(r->timer, RUN_KILL_MS);
     dynbuf_init(&b, 64);
     if (talk_put_signal(&b, r->id, SIGKILL) == 0)
-        box_say(r->box, &b); /* which may end the sandbox, and with it r */
+        run_say(r, &b); /* which may end the sandbox, and with it r */
     dynbuf_free(&b);
 }
 
@@ -90,6 +101,8 @@ static void time_over(void *arg)
         r->most = r->said;
         timer_set(r->timer, RUN_KILL_MS);
         flow_credit(r, r->open); /* which may end the sandbox, and with it r */
+    } else if (r->killed && r->cell != NULL) {
+        cell_lost(r, r->late ? SB_TIMED_OUT : SB_LOST, "it was killed and did not end; its walls were taken down");
     } else if (r->killed) {
         box_end(r->box, "a command in it was killed and did not end");
     } else {
@@ -142,6 +155,7 @@ static struct run *run_new(struct box *b, uint64_t asker, const struct run_order
     r->may[0] = says_content(o->files.what) ? o->files.most : FILES_ANSWER_MAX;
     r->may[1] = FILES_WORDS_MAX;
     words_keep(r, &o->command);
+    (void)snprintf(r->lane, sizeof(r->lane), "%.*s", SPAN_FMT(o->lane));
     r->next = b->runs;
     b->runs = r;
     b->nruns++;
@@ -243,13 +257,14 @@ static int heard_fed(struct run *r, const struct talk *t)
     return 0;
 }
 
-int run_heard(struct box *b, const struct talk *t)
+int run_heard(struct box *b, const struct cell *from, const struct talk *t)
 {
     static const enum sb_end ends[] = {
         [TALK_EXITED] = SB_EXITED, [TALK_SIGNALLED] = SB_SIGNALLED, [TALK_FAILED] = SB_NOT_STARTED};
     struct run *r = b->runs;
 
-    while (r != NULL && (r->id != t->run || record_waits(r) || (r->kept != NULL && r->kept->ended)))
+    while (r != NULL &&
+           (r->id != t->run || r->cell != from || record_waits(r) || (r->kept != NULL && r->kept->ended)))
         r = r->next;
     if (r == NULL)
         return -1;
@@ -361,8 +376,11 @@ void run_kill(struct warden *w, uint64_t asker)
     }
     uint32_t open = r->open;
     struct box *b = r->box;
-    abandon(r);
-    if (box_is_up(b))
+    uint32_t id = r->id;
+    abandon(r); /* which may be its end */
+    for (r = box_is_up(b) ? b->runs : NULL; r != NULL && r->id != id;)
+        r = r->next;
+    if (r != NULL)
         flow_credit(r, open);
 }
 

@@ -1,4 +1,5 @@
 /* What is said to the warden, and its answers. */
+#include "sandbox-shim/warden/cell/cell.h"
 #include "sandbox-shim/warden/checkpoint.h"
 #include "sandbox-shim/warden/kept.h"
 #include "sandbox-shim/warden/pause.h"
@@ -216,7 +217,8 @@ static int on_exec(struct warden *w, struct frame *f)
                                       .input = (enum talk_input)input,
                                       .rows = (uint16_t)rows,
                                       .columns = (uint16_t)columns};
-    if (msg_end(&m) != 0)
+    o.lane = m.rest.n > 0 ? msg_get_span(&m, BOX_NAME_MAX) : SPAN_NONE;
+    if (msg_end(&m) != 0 || (o.lane.n > 0 && !box_name_ok(o.lane)))
         return -1;
     o.detacher = o.detached ? f->id : 0;
     struct box *b = box_named(w, name);
@@ -472,6 +474,8 @@ void warden_parent_frame(struct warden *w, struct frame *f)
         on_metered(w, f);
     else if (f->type == M_CHECKPOINT_NONE)
         checkpoint_on_none(w, f);
+    else if (f->type == M_CELL_NONE)
+        cell_on_none(w, f);
     else if (f->type == M_POOL)
         pool_told(w, f);
     else if (f->type == M_BOX_IMAGE && pool_image(w, f))

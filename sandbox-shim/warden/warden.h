@@ -55,10 +55,10 @@ enum box_state {
 struct run {
     struct run *next;
     struct box *box;
-    uint32_t id;    /* ours, in the sandbox */
-    uint64_t asker; /* the desk's; 0: nobody waits for it; unless it is kept, it is killed */
-    uint64_t since_ms;
+    uint32_t id;              /* ours, in the sandbox */
+    uint64_t asker, since_ms; /* asker: the desk's; 0: nobody waits for it; unless it is kept, it is killed */
     struct kept *kept;        /* NULL: it is not detached */
+    struct cell *cell;        /* cell/; NULL: it runs among the others */
     struct record *record;    /* record.h; NULL: of what is done with files, or its end is told */
     uint64_t most, said, cut; /* bytes of its output: that may be said, that were, that were not */
     uint32_t open;            /* bytes that were said and are not taken yet */
@@ -71,7 +71,7 @@ struct run {
     struct timer *timer;
     size_t nwords; /* bytes of them */
     bool more_words;
-    char words[RUN_WORDS_MAX]; /* its first arguments, each with a NUL */
+    char words[RUN_WORDS_MAX], lane[BOX_NAME_MAX + 1]; /* its first arguments, each with a NUL; its own, or empty */
 };
 
 struct box_from { /* the checkpoint that one is started from; which empty: none */
@@ -114,13 +114,12 @@ struct warden {
     struct box *boxes;
     size_t nboxes; /* those that end are not counted, nor those that wait */
     struct pool *pool;
-    uint64_t last_box, last_record;
+    uint64_t last_box, last_record, last_task, last_cell;
     bool known;                   /* the ledger has heard which sandboxes run: from then on others may be started */
     int waiting;                  /* until then: the desk's socket, plus one; 0: none */
     struct destroyer *destroyers; /* warden.c */
     struct task *tasks;           /* checkpoint.c */
-    uint64_t last_task;
-    size_t nkept; /* detached commands */
+    size_t nkept;                 /* detached commands */
 };
 
 /* warden.c: what the desk and the parent say. */
@@ -174,10 +173,11 @@ struct run_order {
     uint64_t timeout_ms, most;
     uint64_t detacher; /* who is told when it is begun, if it is detached, or why it is not later on */
     bool detached;     /* asker is 0, and most of no meaning */
+    struct span lane;  /* its own; empty: its sandbox's */
 };
 const char *run_begin(struct box *b, uint64_t asker, const struct run_order *o) MUSTCHECK;
-/* What a sandbox said of one. -1: it may not say that. */
-int run_heard(struct box *b, const struct talk *t) MUSTCHECK;
+/* What a sandbox, or who is behind the walls of one (from), said of it. -1: it may not say that. */
+int run_heard(struct box *b, const struct cell *from, const struct talk *t) MUSTCHECK;
 /* The desk took bytes of it; nobody waits for it any more; the desk is gone. */
 void run_taken(struct warden *w, uint64_t asker, uint32_t bytes);
 void run_kill(struct warden *w, uint64_t asker);

@@ -60,7 +60,7 @@ static void call(struct span name, const struct json *args)
         made_up(&w, json_parse(tool->schema, &arena));
         jsonw_end_object(&w);
     }
-    if (tool == NULL || mcp_call(&mcp, tool, dynbuf_span(&b)) != 0) {
+    if (tool == NULL || mcp_call(&mcp, tool, dynbuf_span(&b), SPAN_NONE) != 0) {
         (void)fprintf(stderr, "%.*s cannot be called\n", SPAN_FMT(name));
         end(1);
     }
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     wanted = wanted != NULL ? wanted->child : NULL;
     work.loop = loop_new();
     struct timer *timer = work.loop != NULL ? timer_new(work.loop, late, NULL) : NULL;
-    mcp_begin(&mcp, SPAN("s"));
+    mcp_begin(&mcp, SPAN("s"), SPAN_NONE);
     const struct wire_ask ask = {.url = url, .token = SPAN("nobody")};
     remote = timer != NULL ? remote_begin(&work, &mcp, &ask, came, NULL) : NULL;
     if (remote == NULL || loop_defer(work.loop, begin, NULL) != 0)

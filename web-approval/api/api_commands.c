@@ -5,6 +5,7 @@
 
 #include "common/msg.h"
 #include "common/net/chan.h"
+#include "policy/scope.h"
 #include "proxy/msgs.h"
 #include "sandbox-shim/inside/shim_talk.h"
 #include "sandbox-shim/warden/wire_box.h"
@@ -31,7 +32,7 @@ enum {
 /* What is asked for. */
 struct asked {
     const struct json *argv, *env;
-    struct span dir;
+    struct span dir, lane; /* lane: its own; empty: its sandbox's */
     uint64_t timeout_s, output;
     enum talk_input input;
     uint64_t size[2]; /* rows and columns of a terminal */
@@ -95,6 +96,29 @@ static int detached_take(struct exchange *x, const struct json *detach, const st
     return 0;
 }
 
+/* Which scopes of the policy are opened to it alone. What asks for none would be as if none had been named. -1,
+ * answered. */
+static int lane_take(struct exchange *x, const struct json *lane, struct asked *a)
+{
+    const struct policy *p = x->desk->policy;
+
+    if (!lane)
+        return 0;
+    a->lane = lane->text;
+    if (x->place == PLACE_DOCK)
+        reply_problem(x, 400, "Bad request", "a `lane` of its own is the operator's to give");
+    else if (!box_name_ok(a->lane))
+        reply_problem(x, 400, "Bad request", "a lane's name is 1 to %d of a-z 0-9 . _ -", BOX_NAME_MAX);
+    else if (!p || !policy_scope_asks(p, SPAN("lane"), a->lane))
+        reply_problem(x, 409, "No such lane",
+                      "no scope of the policy asks for the label lane with %.*s, and a lane is the scopes that do: "
+                      "`scopes: { %.*s: { labels: { lane: [%.*s] } } }` and rules with `scope: %.*s` open one",
+                      SPAN_FMT(a->lane), SPAN_FMT(a->lane), SPAN_FMT(a->lane), SPAN_FMT(a->lane));
+    else
+        return 0;
+    return -1;
+}
+
 static int asked_take(struct exchange *x, struct asked *a)
 {
     struct member f[] = {{"argv", JSON_ARRAY, true, NULL},      {"env", JSON_ARRAY, false, NULL},
@@ -102,7 +126,7 @@ static int asked_take(struct exchange *x, struct asked *a)
                          {"output", JSON_NUMBER, false, NULL},  {"input", JSON_BOOL, false, NULL},
                          {"tty", JSON_BOOL, false, NULL},       {"rows", JSON_NUMBER, false, NULL},
                          {"columns", JSON_NUMBER, false, NULL}, {"detach", JSON_BOOL, false, NULL},
-                         {"undo", JSON_BOOL, false, NULL}};
+                         {"undo", JSON_BOOL, false, NULL},      {"lane", JSON_STRING, false, NULL}};
     size_t words = 0;
 
     *a = (struct asked){.timeout_s = EXEC_S, .output = (uint64_t)OUTPUT_MIB * MIB};
@@ -110,7 +134,7 @@ static int asked_take(struct exchange *x, struct asked *a)
         api_number(x, &f[3], &a->timeout_s, 1, EXEC_MAX_S) != 0 || input_take(x, &f[5], a) != 0 ||
         api_number(x, &f[4], &a->output, 0, (uint64_t)OUTPUT_MAX_MIB * MIB) != 0 ||
         words_take(x, f[0].value, &words) != 0 || words_take(x, f[1].value, &words) != 0 ||
-        detached_take(x, f[9].value, &f[3], &f[4], a) != 0)
+        detached_take(x, f[9].value, &f[3], &f[4], a) != 0 || lane_take(x, f[11].value, a) != 0)
         return -1;
     a->undo = f[10].value && f[10].value->truth;
     if (a->undo && x->place == PLACE_DOCK) {
@@ -143,6 +167,8 @@ static void put_asked(struct dynbuf *b, struct span sandbox, const struct asked 
     put_words(b, a->argv);
     put_words(b, a->env);
     msg_put_span(b, a->dir);
+    if (a->lane.n > 0)
+        msg_put_span(b, a->lane);
 }
 
 int api_started_name(struct exchange *x)

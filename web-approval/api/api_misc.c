@@ -6,6 +6,7 @@
 #include "policy/policy.h"
 #include "proxy/msgs.h"
 #include "web-approval/api/api.h"
+#include "web-approval/broker/tally.h"
 #include "web-approval/events.h"
 #include "web-approval/route.h"
 
@@ -186,7 +187,7 @@ void api_events(struct exchange *x)
 /* One object of two: what the desk knows, and the parent's members as they came. */
 static void status_put(struct exchange *x, struct span parent)
 {
-    uint64_t waiting, oldest_ms;
+    uint64_t waiting, oldest_ms, since_ms, turns = broker_tally_waits(x->desk->tally, &since_ms);
     struct err e;
     struct jsonw w;
 
@@ -198,6 +199,10 @@ static void status_put(struct exchange *x, struct span parent)
         jsonw_kv_u64(&w, "waiting", waiting);
         if (waiting)
             jsonw_kv_u64(&w, "oldest_ms", oldest_ms);
+    }
+    if (turns) {
+        jsonw_kv_u64(&w, "turns_nobody_runs", turns);
+        jsonw_kv_u64(&w, "turns_since_ms", since_ms);
     }
     (void)dynbuf_add_byte(&x->out, ',');
     (void)dynbuf_add(&x->out, span_from(parent, 1)); /* without its opening brace */

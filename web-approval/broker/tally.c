@@ -37,7 +37,7 @@ struct row {
 struct broker_tally {
     struct row model[TALLY_NAMES_MAX], tool[TALLY_NAMES_MAX];
     size_t models, tools;
-    uint64_t sent, lost;
+    uint64_t sent, lost, stops, waits, since_ms;
 };
 
 /* --- added up --------------------------------------------------------------------------------- */
@@ -92,9 +92,13 @@ static void seen(struct broker_tally *t, struct frame *f)
     uint64_t number[BROKER_SEEN_NUMBERS];
     for (size_t i = 0; i < BROKER_SEEN_NUMBERS; i++)
         number[i] = msg_get_u64(&m);
-    bool model = what == BROKER_SEEN_MODEL;
-    if (msg_end(&m) != 0 || (!model && what != BROKER_SEEN_TOOL)) {
+    bool model = what == BROKER_SEEN_MODEL, budget = what == BROKER_SEEN_BUDGET;
+    if (msg_end(&m) != 0 || (!model && !budget && what != BROKER_SEEN_TOOL)) {
         log_error("the broker said %u, which cannot be read", f->type);
+        return;
+    }
+    if (budget) {
+        t->stops++;
         return;
     }
     struct row *r = model ? row_of(t->model, &t->models, name) : row_of(t->tool, &t->tools, name);
@@ -118,13 +122,30 @@ void broker_tally_frame(struct desk *d, struct frame *f)
         seen(d->tally, f);
         return;
     }
-    uint64_t sent = msg_get_u64(&m), lost = msg_get_u64(&m);
+    uint64_t first = msg_get_u64(&m), second = msg_get_u64(&m);
     if (msg_end(&m) != 0) {
         log_error("the broker said %u, which cannot be read", f->type);
         return;
     }
-    more(&d->tally->sent, sent);
-    more(&d->tally->lost, lost);
+    if (f->type == M_BROKER_WAITS) {
+        d->tally->waits = first;
+        d->tally->since_ms = second;
+        return;
+    }
+    more(&d->tally->sent, first);
+    more(&d->tally->lost, second);
+}
+
+uint64_t broker_tally_waits(const struct broker_tally *t, uint64_t *since_ms)
+{
+    *since_ms = t != NULL ? t->since_ms : 0;
+    return t != NULL ? t->waits : 0;
+}
+
+void broker_tally_unsure(struct broker_tally *t)
+{
+    if (t != NULL)
+        t->waits = t->since_ms = 0;
 }
 
 void broker_tally_free(struct broker_tally **t)
@@ -235,8 +256,13 @@ void broker_tally_put(const struct broker_tally *t, struct dynbuf *out)
     head(out, "countersign_tool_errors_total", "counter",
          "Calls of tools that failed, ran out of time, or have an end that nobody knows.");
     put_errors(out, "countersign_tool_errors_total", TOOL, t->tool, t->tools);
+    head(out, "countersign_budget_stops_total", "counter",
+         "Turns that ended, or did not begin, since a budget of their tenant was used up.");
+    (void)dynbuf_addf(out, "countersign_budget_stops_total %llu\n", (unsigned long long)t->stops);
     head(out, "countersign_spans_sent_total", "counter", "Spans that the collector took.");
     (void)dynbuf_addf(out, "countersign_spans_sent_total %llu\n", (unsigned long long)t->sent);
     head(out, "countersign_spans_lost_total", "counter", "Spans that no collector took.");
     (void)dynbuf_addf(out, "countersign_spans_lost_total %llu\n", (unsigned long long)t->lost);
+    head(out, "countersign_turns_nobody_runs", "gauge", "Turns that wait while no process runs any.");
+    (void)dynbuf_addf(out, "countersign_turns_nobody_runs %llu\n", (unsigned long long)t->waits);
 }

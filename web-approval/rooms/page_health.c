@@ -1,7 +1,10 @@
 /* How the gateway is: its processes, its listeners, its policy, what waits. */
+#include <stdio.h>
+
 #include "common/msg.h"
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
+#include "web-approval/broker/tally.h"
 #include "web-approval/rooms/rooms.h"
 #include "web-approval/rooms/told.h"
 #include "web-approval/route.h"
@@ -38,6 +41,15 @@ static void moment(struct exchange *x, const struct json *j)
         PUT(x, ", the oldest for ");
         show_span_of_time(&x->out, x->wall_ms - oldest);
     }
+    uint64_t since, turns = broker_tally_waits(x->desk->tally, &since);
+    if (turns) {
+        PUT(x, "</dd>\n<dt>Turns</dt><dd>");
+        room_state(x, false, "no process runs turns");
+        PUT(x, " ");
+        show_count(&x->out, turns, "turn");
+        PUT(x, " waiting, the first for ");
+        show_span_of_time(&x->out, x->wall_ms > since ? x->wall_ms - since : 0);
+    }
     PUT(x, "</dd>\n<dt>Writes</dt><dd>");
     bool frozen = page_frozen(x, &f);
     room_state(x, !frozen, frozen ? "frozen" : "leave when they are decided");
@@ -58,6 +70,16 @@ static void moment(struct exchange *x, const struct json *j)
     room_section_end(x);
 }
 
+/* Of the broker's processes each does another part. */
+static struct span role_of(struct exchange *x, const struct json *r)
+{
+    struct span role = json_text(r, SPAN("role")), does = json_text(r, SPAN("does"));
+    char *text = does.n ? arena_alloc(&x->arena, role.n + does.n + 3) : NULL;
+    int n = text ? snprintf(text, role.n + does.n + 3, "%.*s: %.*s", SPAN_FMT(role), SPAN_FMT(does)) : 0;
+
+    return n > 0 ? span_of(text, (size_t)n) : role;
+}
+
 static void roles(struct exchange *x, const struct json *list)
 {
     static const char *const heads[] = {"Process", "State", "Number", "Ended before its time"};
@@ -67,7 +89,7 @@ static void roles(struct exchange *x, const struct json *list)
     for (const struct json *r = list ? list->child : NULL; r; r = r->next) {
         bool ready = truth(r, "ready");
         PUT(x, "<tr>");
-        room_cell_text(x, NULL, json_text(r, SPAN("role")));
+        room_cell_text(x, NULL, role_of(x, r));
         room_cell(x, NULL);
         room_state(x, ready, ready ? "ready" : "starts");
         (void)dynbuf_addf(&x->out, "</td><td><span class=\"label narrow\">Number </span>%llu</td><td>",

@@ -8,7 +8,7 @@
 #include "web-approval/ask.h"
 #include "web-approval/talks/talks.h"
 
-enum { STEPS = 100, STEPS_MAX = 1000, JSON_MAX = 96 * 1024, NOTE_MAX = 1024 };
+enum { STEPS = 100, STEPS_MAX = 1000, JSON_MAX = 96 * 1024, NOTE_MAX = 1024, MODELS_MAX = 8192 };
 
 static void mark_field(struct exchange *x, const char *purpose, struct span subject, const char *name,
                        struct span shown)
@@ -22,7 +22,7 @@ static void mark_field(struct exchange *x, const char *purpose, struct span subj
 }
 
 static void composer(struct exchange *x, struct span conversation, const char *button, struct span key,
-                     struct span message, uint64_t steps)
+                     struct span message, uint64_t steps, struct span models)
 {
     PUT(x, "<section class=\"composer\" aria-labelledby=\"say\">\n<h2 id=\"say\">");
     show_own(&x->out, conversation.n ? "Say something" : "A new conversation");
@@ -46,8 +46,16 @@ static void composer(struct exchange *x, struct span conversation, const char *b
         &x->out,
         "</textarea>\n<label for=\"steps\">At most so many steps "
         "<small>answers of the model, 1 to %d</small></label>\n<input id=\"steps\" name=\"steps\" type=\"number\" "
-        "min=\"1\" max=\"%d\" value=\"%d\">\n<button class=\"yes\">%s</button>\n</form>\n</section>\n",
-        STEPS_MAX, STEPS_MAX, (int)steps, button);
+        "min=\"1\" max=\"%d\" value=\"%d\">\n",
+        STEPS_MAX, STEPS_MAX, (int)steps);
+    if (!conversation.n) {
+        PUT(x, "<label for=\"private\">Private to these models <small>names with commas between them, for good; "
+               "empty: any "
+               "may be asked</small></label>\n<input id=\"private\" name=\"private\" value=\"");
+        show_text(&x->out, models);
+        PUT(x, "\">\n");
+    }
+    (void)dynbuf_addf(&x->out, "<button class=\"yes\">%s</button>\n</form>\n</section>\n", button);
 }
 
 void talk_composer(struct exchange *x, struct span conversation, const char *button)
@@ -60,7 +68,7 @@ void talk_composer(struct exchange *x, struct span conversation, const char *but
         return;
     }
     id_text(&id, key);
-    composer(x, conversation, button, span_of(key, ID_TEXT), SPAN_NONE, STEPS);
+    composer(x, conversation, button, span_of(key, ID_TEXT), SPAN_NONE, STEPS, SPAN_NONE);
 }
 
 void talk_canceller(struct exchange *x, struct span conversation, struct span turn)
@@ -109,7 +117,7 @@ static void note(struct exchange *x, const char *kind, struct span conversation,
 /* What was sent, for when it is not taken. */
 struct saying {
     struct digest text;
-    struct span key, message;
+    struct span key, message, models;
     uint64_t steps;
 };
 
@@ -128,7 +136,7 @@ static void say_again(struct exchange *x, unsigned status, const char *why, stru
         PUT(x, "</p>\n");
     }
     PUT(x, "</div>\n");
-    composer(x, x->arg, "Say it again", s->key, s->message, s->steps);
+    composer(x, x->arg, "Say it again", s->key, s->message, s->steps, s->models);
     page_end(x);
 }
 
@@ -140,7 +148,8 @@ static void said(struct exchange *x, unsigned status, struct span body)
 
     if (status != 202) {
         struct span detail = body.n ? json_text(json_parse(body, &x->arena), SPAN("detail")) : SPAN_NONE;
-        bool refused = status == 403 || status == 404 || status == 409 || status == 413 || status == 429;
+        bool refused =
+            status == 400 || status == 403 || status == 404 || status == 409 || status == 413 || status == 429;
         say_again(x, refused ? status : 503,
                   refused ? "The broker refused it." : "The broker did not answer, or cannot take it at the moment.",
                   detail, s);
@@ -177,7 +186,21 @@ static int message_take(struct exchange *x, struct span in, struct span *out)
     return 0;
 }
 
-static struct span chat_json(struct exchange *x, struct span message, uint64_t steps)
+/* Names with commas between them; whether there are such models, the broker says. */
+static void put_models(struct jsonw *w, struct span names)
+{
+    struct span name;
+    bool more = true;
+
+    jsonw_kv_array(w, "private");
+    while (more) {
+        more = span_cut(names, ',', &name, &names);
+        jsonw_string(w, span_trim(name));
+    }
+    jsonw_end_array(w);
+}
+
+static struct span chat_json(struct exchange *x, struct span message, uint64_t steps, struct span models)
 {
     struct dynbuf b;
     struct jsonw w;
@@ -191,6 +214,8 @@ static struct span chat_json(struct exchange *x, struct span message, uint64_t s
     jsonw_kv_object(&w, "budget");
     jsonw_kv_u64(&w, "steps", steps);
     jsonw_end_object(&w);
+    if (models.n)
+        put_models(&w, models);
     jsonw_end_object(&w);
     return arena_keep(&x->arena, &b);
 }
@@ -198,12 +223,13 @@ static struct span chat_json(struct exchange *x, struct span message, uint64_t s
 void page_talk_say(struct exchange *x)
 {
     struct talks_ask q = {.method = "POST", .target = SPAN("/chat")};
-    struct span mark, key, steps, message;
+    struct span mark, key, steps, message, models;
     struct id id;
     uint64_t n = STEPS;
 
     if (form_field(x, "mark", &mark) != 0 || form_field(x, "key", &key) != 0 || form_field(x, "steps", &steps) != 0 ||
-        form_field(x, "message", &message) != 0 || !page_mark_good(x, "talk", key, mark))
+        form_field(x, "message", &message) != 0 || form_field(x, "private", &models) != 0 ||
+        !page_mark_good(x, "talk", key, mark))
         return;
     if (id_parse(key, &id) != 0 || (x->arg.n && id_parse(x->arg, &id) != 0)) {
         page_problem(x, 400, "Bad request", "This is not the form that the page has.");
@@ -215,11 +241,16 @@ void page_talk_say(struct exchange *x)
     }
     if (message_take(x, message, &message) != 0)
         return;
+    models = span_trim(models);
+    if (models.n > MODELS_MAX || utf8_run(models) != models.n) {
+        page_problem(x, 400, "Nothing was said", "Names of models are a text of at most 8192 bytes.");
+        return;
+    }
     struct saying *keep = arena_alloc(&x->arena, sizeof *keep);
     q.once = key;
-    q.json = chat_json(x, message, n);
+    q.json = chat_json(x, message, n, models);
     if (keep) {
-        *keep = (struct saying){.key = key, .message = message, .steps = n};
+        *keep = (struct saying){.key = key, .message = message, .models = models, .steps = n};
         digest_of(message, &keep->text);
     }
     x->step = keep;

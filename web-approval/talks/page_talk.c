@@ -123,6 +123,22 @@ static void turn_now(struct exchange *x, const struct talk *t, const struct json
     PUT(x, "</div>\n");
 }
 
+/* Which models see it, where not all do. */
+static void private_to(struct exchange *x, const struct talk *t)
+{
+    const struct json *list = json_get(t->now, SPAN("private"));
+
+    if (!list || list->type != JSON_ARRAY || !list->child)
+        return;
+    PUT(x, "<p class=\"note\">Private: no model is asked but ");
+    for (const struct json *m = list->child; m; m = m->next) {
+        show_cut(&x->out, m->text, WORDS);
+        if (m->next)
+            PUT(x, ", ");
+    }
+    PUT(x, ".</p>\n");
+}
+
 static void state(struct exchange *x, const struct talk *t)
 {
     PUT(x, "<section aria-labelledby=\"state\">\n<h2 id=\"state\">");
@@ -135,6 +151,7 @@ static void state(struct exchange *x, const struct talk *t)
     PUT(x, "; last changed ");
     show_time(&x->out, number(t->now, "changed_ms"));
     PUT(x, "</small></h2>\n");
+    private_to(x, t);
     for (const struct json *turn = turns(t); turn; turn = turn->next)
         turn_now(x, t, turn);
     PUT(x, "</section>\n");

@@ -13,7 +13,10 @@ bool (*talks_asks)(struct exchange *x, const struct talks_ask *q, talks_fn *fn, 
 
 void talks_begin(struct exchange *x, const struct talks_ask *q, talks_fn *fn)
 {
-    const char *why = "there is no broker: `broker:` of countersign.yaml(5) makes one";
+    const char *why = x->desk->broker_only[0]
+                          ? "the broker of this gateway runs turns and serves nobody (`broker: only:` of "
+                            "countersign.yaml(5)): conversations are had at the gateway that serves them"
+                          : "there is no broker: `broker:` of countersign.yaml(5) makes one";
 
     if (!talks_asks || !talks_asks(x, q, fn, &why))
         page_problem(x, 503, "Not possible now", why);

@@ -1,6 +1,9 @@
 #include "broker/models/route/route.h"
 
-enum { ANSWER_LEAST = 256 }; /* tokens: with less room than that no answer is worth its question */
+enum {
+    ANSWER_LEAST = 256, /* tokens: with less room than that no answer is worth its question */
+    ROOMY_PART = 8
+};
 
 static const struct route_task *task_of(const struct route_table *t, struct span name)
 {
@@ -15,6 +18,13 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Of its window, for the answer. */
+static uint64_t room(const struct route_model *m, const struct route_ask *ask, uint64_t want)
+{
+    uint64_t part = ask->roomy ? m->context / ROOMY_PART : 0;
+    return least(want, part > ANSWER_LEAST ? part : ANSWER_LEAST);
+}
+
 /* May this one be asked, how long may its answer be, what may it come to? Privacy is looked at first: of a model that
  * may not see a conversation nothing else is of any account. */
 static enum route_why weigh(const struct route_model *m, size_t i, const struct route_ask *ask, uint64_t *tokens,
@@ -23,7 +33,7 @@ static enum route_why weigh(const struct route_model *m, size_t i, const struct 
     uint64_t want = least(ask->output, m->output);
     if (ask->privacy == NULL || !model_may_see(ask->privacy, m->target.name))
         return ROUTE_PRIVATE;
-    if (want == 0 || ask->input >= m->context || m->context - ask->input < least(want, ANSWER_LEAST))
+    if (want == 0 || ask->input >= m->context || m->context - ask->input < room(m, ask, want))
         return ROUTE_TOO_LONG;
     *tokens = least(want, m->context - ask->input);
     if (meter_most(&m->price, ask->input, *tokens, most) != 0 || !meter_allows(ask->limit, ask->spent, *most))
@@ -53,12 +63,25 @@ struct route_found route_pick(const struct route_table *t, const struct route_as
             best.model = k;
             best.max_tokens = tokens;
             best.most = most;
+            best.input = ask->input;
         } else if (best.why != ROUTE_FOUND && why > best.why) {
             best.why = why; /* the one that came nearest to being asked */
         }
     }
     best.other = found > 1;
     return best;
+}
+
+uint64_t route_window(const struct route_table *t, const struct route_ask *ask)
+{
+    const struct route_task *task = task_of(t, ask->task);
+    uint64_t most = 0;
+    for (size_t i = 0; task != NULL && i < task->n; i++) {
+        const struct route_model *m = task->model[i] < t->n ? &t->model[task->model[i]] : NULL;
+        if (m != NULL && ask->privacy != NULL && model_may_see(ask->privacy, m->target.name) && m->context > most)
+            most = m->context;
+    }
+    return most;
 }
 
 const char *route_words(enum route_why why)

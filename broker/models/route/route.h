@@ -33,6 +33,7 @@ struct route_ask {
     struct span task;
     const struct model_privacy *privacy;
     uint64_t input, output; /* tokens: about how many go there, how many may come back */
+    bool roomy;             /* only one that has an eighth of its window left for its answer, or all that it may be */
     uint64_t limit, spent;  /* millionths; limit UINT64_MAX: none */
     uint64_t tried;         /* a bit for each model that this step is not to ask again */
     const uint64_t *down;   /* for each model until when (ms) it is not to be asked; NULL: all are there */
@@ -54,11 +55,14 @@ struct route_found {
     size_t model;
     uint64_t max_tokens; /* of its answer */
     uint64_t most;       /* millionths that it may come to */
+    uint64_t input;      /* tokens of the question, as asked for */
     bool other;          /* were it to fail, there is another */
     uint64_t until_ms;
 };
 
 struct route_found route_pick(const struct route_table *t, const struct route_ask *ask);
+/* The largest window of those of the task that may see the conversation; 0: there is none. */
+uint64_t route_window(const struct route_table *t, const struct route_ask *ask);
 /* For a person, a whole sentence. */
 const char *route_words(enum route_why why);
 

@@ -4,7 +4,6 @@
 #include "policy/load/read/scalar.h"
 
 #define AT(type, member) offsetof(struct type, member)
-#define MILLION          UINT64_C(1000000)
 #define CONTEXT_MAX      UINT64_C(1000000000)
 
 struct row_price {
@@ -29,29 +28,11 @@ struct row_file {
     struct list models, tasks;
 };
 
-/* 15 or 0.075 to millionths, digit by digit: no price is rounded. */
-static int millionths(struct span s, uint64_t *out)
-{
-    struct span whole, part;
-    uint64_t v = 0;
-    bool point = span_cut(s, '.', &whole, &part);
-    if (span_u64(whole, PRICE_MAX / MILLION, &v) != 0 || (point && (part.n == 0 || part.n > 6)))
-        return -1;
-    for (size_t i = 0; i < 6; i++) {
-        uint8_t c = point && i < part.n ? part.p[i] : '0';
-        if (c < '0' || c > '9')
-            return -1;
-        v = v * 10 + (uint64_t)(c - '0');
-    }
-    *out = v;
-    return v <= PRICE_MAX ? 0 : -1;
-}
-
 static void read_price(struct loader *l, const struct node *n, void *field)
 {
     struct number *out = field;
     out->at = n;
-    if (n->kind != NODE_TEXT || millionths(n->text, &out->v) != 0)
+    if (n->kind != NODE_TEXT || scalar_money(n->text, PRICE_MAX, &out->v) != NULL)
         load_problem(l, n, "M001",
                      "a price is a number for a million tokens with at most six decimals, such as 0.075");
 }

@@ -18,7 +18,7 @@ struct table {
     }
 static const struct table tables[MOVE_TABLES] = {
     TABLE("tenant", TENANT, "biiiii", 1),
-    TABLE("conversation", CONVERSATION, "bttiiiiiiii", 2),
+    TABLE("conversation", CONVERSATION, "bttiiiiiiiix", 2),
     TABLE("turn", TURN, "bttitiiiIIitiiiiiiiiiiitbXt", 2),
     TABLE("step", STEP, "btitbtiiIxxbxx", 3),
     TABLE("tool_call", CALL, "btiibxixtxbiI", 4),

@@ -6,6 +6,7 @@
 
 #include "broker/store/postgres/link.h"
 #include "broker/store/postgres/schema_2_sql.h"
+#include "broker/store/postgres/schema_3_sql.h"
 #include "broker/store/postgres/schema_sql.h"
 #include "broker/store/postgres/words.h"
 #include "broker/store/sql/sq.h"
@@ -417,17 +418,21 @@ static uint64_t asked(struct link *k, const char *sql, bool *ok)
 static int is_ours(struct link *k, bool *ok)
 {
     static const char which[] = "SELECT version FROM countersign_broker.store WHERE application='countersign-broker'";
+    static const char *const next[BSTORE_PG_VERSION] = {NULL, schema_2_sql, schema_3_sql};
     uint64_t version = asked(k, which, ok);
-    if (*ok && version == 1) {
-        (void)asked(k, schema_2_sql, ok);
+    while (*ok && version > 0 && version < BSTORE_PG_VERSION) {
+        uint64_t before = version;
+        (void)asked(k, next[before], ok);
         version = asked(k, which, ok);
+        if (version <= before)
+            break;
     }
     if (!*ok || version == BSTORE_PG_VERSION)
         return *ok ? 0 : -1;
     k->passes = false;
     return err_set(&k->why,
-                   "PostgreSQL: the schema countersign_broker of this database has version %llu, and this is "
-                   "version %d: another release made it",
+                   "PostgreSQL: the schema countersign_broker of this database has version %llu, and this program is "
+                   "of version %d: install the release that made it, or a later one",
                    (unsigned long long)version, BSTORE_PG_VERSION);
 }
 

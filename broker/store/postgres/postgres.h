@@ -8,7 +8,7 @@
 #include "common/postgres/where.h"
 
 enum {
-    BSTORE_PG_VERSION = 2,
+    BSTORE_PG_VERSION = 3,
     BSTORE_PG_PATIENCE_MS = 5000,
     BSTORE_PG_MAKE_MS = 30000,
     BSTORE_PG_ALONE_MS = 7 * 24 * 3600 * 1000 /* all of a store is read in one transaction */

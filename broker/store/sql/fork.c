@@ -1,5 +1,14 @@
 /* Conversations as a list, and one that begins as another did. */
-#include "broker/store/sql/sq.h"
+#include "broker/store/sql/fork.h"
+
+/* What is not read whole is no list of who may see it. */
+static struct span keep(struct sq *l, struct arena *a, struct span v)
+{
+    struct span copy = arena_copy(a, v);
+    if (v.n && copy.p == NULL)
+        sq_doom(l, "what was read is more than may be read at once");
+    return copy;
+}
 
 static enum bstore_result rows(struct sq *l, struct sq_stmt *q, struct arena *a, struct bstore_conversations *out)
 {
@@ -13,7 +22,8 @@ static enum bstore_result rows(struct sq *l, struct sq_stmt *q, struct arena *a,
                                                           .messages = sq_col_int(q, 4),
                                                           .phase = arena_copy(a, sq_col(q, 5)),
                                                           .busy = sq_col_int(q, 6) != 0,
-                                                          .replay = sq_col_int(q, 7) != 0};
+                                                          .replay = sq_col_int(q, 7) != 0,
+                                                          .private = keep(l, a, sq_col(q, 8))};
     sq_reset(q);
     if (got == SQ_FAIL && !l->doomed)
         sq_doom(l, "what was read is more than may be read at once");
@@ -36,7 +46,8 @@ static enum bstore_result rows_first(struct sq *l, struct sq_stmt *q, size_t mos
                                           .turns = sq_col_int(q, 3),
                                           .messages = sq_col_int(q, 4),
                                           .phase = arena_copy(a, sq_col(q, 5)),
-                                          .busy = sq_col_int(q, 6) != 0};
+                                          .busy = sq_col_int(q, 6) != 0,
+                                          .private = keep(l, a, sq_col(q, 8))};
         bytes += first.n;
         if (first.n > 0 && bytes <= BSTORE_READ_BYTES_MAX)
             c->first = arena_copy(a, first);
@@ -122,6 +133,19 @@ static enum bstore_result copy(struct sq *l, struct span tenant, const struct sq
     return n == messages ? BS_OK : BS_CONFLICT;
 }
 
+enum bstore_result sq_private(struct sq *l, struct span tenant, const struct sq_id *id, struct dynbuf *out)
+{
+    struct sq_stmt *q = sq_stmt(l, SQL_CONVERSATION_PRIVATE, tenant, id);
+    if (q == NULL)
+        return BS_FAIL;
+    enum sq_result got = sq_step(q);
+    dynbuf_reset(out);
+    if (got == SQ_ROW && dynbuf_add(out, sq_col(q, 0)) != 0)
+        sq_doom(l, "no memory for which models may see a conversation");
+    sq_reset(q);
+    return got == SQ_FAIL || l->doomed ? BS_FAIL : got == SQ_DONE ? BS_NONE : BS_OK;
+}
+
 enum bstore_result sq_copy(struct sq *l, struct span tenant, const struct sq_id *from, const struct sq_id *to,
                            uint64_t messages)
 {
@@ -134,7 +158,9 @@ enum bstore_result sq_fork(struct bstore *s, struct span tenant, const struct id
 {
     struct sq *l = sq_of(s);
     struct sq_id from = sq_id(conversation);
+    struct dynbuf private;
     enum bstore_result r;
+    dynbuf_init(&private, BSTORE_PRIVATE_MAX);
     if (messages == 0 || messages > INT64_MAX)
         return BS_CONFLICT;
     do {
@@ -142,10 +168,13 @@ enum bstore_result sq_fork(struct bstore *s, struct span tenant, const struct id
         if (r == BS_OK)
             r = may_fork(l, tenant, &from, messages);
         if (r == BS_OK)
-            r = sq_new_conversation(l, tenant, out);
+            r = sq_private(l, tenant, &from, &private);
+        if (r == BS_OK)
+            r = sq_new_conversation(l, tenant, dynbuf_span(&private), out);
         struct sq_id to = sq_id(out);
         r = sq_end(l, r == BS_OK ? copy(l, tenant, &from, &to, messages) : r);
     } while (sq_again(l));
+    dynbuf_free(&private);
     return r;
 }
 

@@ -29,6 +29,7 @@ static enum bstore_result turn_row(struct sq *l, struct sq_stmt *q, struct arena
             (struct budget){sq_col_int(q, 3), sq_col_int(q, 4), sq_col_int(q, 5), sq_col_int(q, 6), sq_col_int(q, 7)};
         out->used = (struct used){sq_col_int(q, 8), sq_col_int(q, 9), sq_col_int(q, 10)};
         replays(l, sq_col(q, 11), a, out);
+        out->private = keep(l, a, sq_col(q, 12));
     }
     sq_reset(q);
     return got == SQ_ROW ? BS_OK : BS_FAIL;
@@ -69,6 +70,7 @@ static enum bstore_result open_step(struct sq *l, struct span tenant, const stru
         out->attempts = sq_col_int(q, 1);
         out->planned = span_eq(sq_col(q, 2), SPAN("planned"));
         out->answer = keep(l, a, sq_col(q, 3));
+        out->kind = keep(l, a, sq_col(q, 4));
     }
     sq_reset(q);
     return got == SQ_FAIL ? BS_FAIL : BS_OK;

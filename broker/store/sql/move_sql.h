@@ -9,7 +9,7 @@
 #define MOVE_PUT(table, columns, values) "INSERT INTO " table "(" columns ") VALUES(" values ")"
 #define MOVE_END(table) "DELETE FROM " table
 #define MOVE_TENANT "tenant,served,conversations,open,keys,recorded"
-#define MOVE_CONVERSATION "tenant,id,phase,created_ms,changed_ms,turns,messages,log_epoch,log_first,log_next,log_bytes"
+#define MOVE_CONVERSATION "tenant,id,phase,created_ms,changed_ms,turns,messages,log_epoch,log_first,log_next,log_bytes,private"
 #define MOVE_TURN "tenant,id,conversation,nth,state,cancelled,ready_ms,created_ms,started_ms,ended_ms,epoch,worker," \
     "claimed_until,claim_ms,lost,steps_max,tokens_max,cost_max,wall_max_ms,same_max,steps,tokens,cost,ending,why,asked," \
     "replays"
@@ -25,7 +25,8 @@
 #define MOVE_V6 MOVE_V5 ",?6"
 #define MOVE_V8 MOVE_V6 ",?7,?8"
 #define MOVE_V11 MOVE_V8 ",?9,?10,?11"
-#define MOVE_V13 MOVE_V11 ",?12,?13"
+#define MOVE_V12 MOVE_V11 ",?12"
+#define MOVE_V13 MOVE_V12 ",?13"
 #define MOVE_V14 MOVE_V13 ",?14"
 #define MOVE_V27 MOVE_V14 ",?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27"
 
@@ -41,7 +42,7 @@
     X(MOVE_GET_RECORDED, MOVE_GET("recorded", MOVE_RECORDED, "tenant,turn,part", "?1,?2,?3", "?4")) \
     X(MOVE_GET_USAGE, MOVE_GET("usage", MOVE_USAGE, "tenant,day,conversation,model,task", "?1,?2,?3,?4,?5", "?6")) \
     X(MOVE_PUT_TENANT, MOVE_PUT("tenant", MOVE_TENANT, MOVE_V6)) \
-    X(MOVE_PUT_CONVERSATION, MOVE_PUT("conversation", MOVE_CONVERSATION, MOVE_V11)) \
+    X(MOVE_PUT_CONVERSATION, MOVE_PUT("conversation", MOVE_CONVERSATION, MOVE_V12)) \
     X(MOVE_PUT_TURN, MOVE_PUT("turn", MOVE_TURN, MOVE_V27)) \
     X(MOVE_PUT_STEP, MOVE_PUT("step", MOVE_STEP, MOVE_V14)) \
     X(MOVE_PUT_CALL, MOVE_PUT("tool_call", MOVE_CALL, MOVE_V13)) \

@@ -1,4 +1,5 @@
 #include "broker/store/sql/sq.h"
+#include "broker/store/sql/usage.h"
 
 enum { LOOKED_AT_MAX = 64 }; /* turns set aside before one is handed out */
 
@@ -68,7 +69,7 @@ static enum bstore_result room_in_talk(struct sq *l, struct span tenant, const s
 }
 
 static enum bstore_result add_conversation(struct sq *l, struct span tenant, const struct tenant_counts *n,
-                                           struct id *out)
+                                           struct span private, struct id *out)
 {
     if (n->conversations >= BSTORE_CONVERSATIONS_EACH)
         return BS_FULL;
@@ -81,6 +82,7 @@ static enum bstore_result add_conversation(struct sq *l, struct span tenant, con
     if (q == NULL)
         return BS_FAIL;
     sq_int(q, 3, l->now);
+    sq_blob(q, 4, private);
     return sq_run(q) == 0 ? count(l, tenant, 1, 0, 0) : BS_FAIL;
 }
 
@@ -96,14 +98,14 @@ static enum bstore_result conversation_of(struct sq *l, const struct bstore_chat
     *out = in->conversation;
     if (!id_is_none(out))
         return room_in_talk(l, in->tenant, out);
-    return add_conversation(l, in->tenant, &n, out);
+    return add_conversation(l, in->tenant, &n, in->private, out);
 }
 
-enum bstore_result sq_new_conversation(struct sq *l, struct span tenant, struct id *out)
+enum bstore_result sq_new_conversation(struct sq *l, struct span tenant, struct span private, struct id *out)
 {
     struct tenant_counts n = {0, 0, 0};
     enum bstore_result r = counts(l, tenant, &n);
-    return r == BS_OK ? add_conversation(l, tenant, &n, out) : r;
+    return r == BS_OK ? add_conversation(l, tenant, &n, private, out) : r;
 }
 
 static enum bstore_result add_turn(struct sq *l, const struct bstore_chat *in, const struct claim *c)
@@ -151,8 +153,11 @@ enum bstore_result sq_add_chat(struct sq *l, const struct bstore_chat *in, struc
 {
     char text[BSTORE_END_TEXT_MAX];
     struct claim c = {.tenant_n = in->tenant.n};
+    struct budgets_stand budgets;
     uint64_t seq;
-    enum bstore_result r = conversation_of(l, in, &c.conversation);
+    enum bstore_result r = sq_in_budget(l, in->tenant, &budgets);
+    if (r == BS_OK)
+        r = conversation_of(l, in, &c.conversation);
     if (r != BS_OK)
         return r;
     memcpy(c.tenant, in->tenant.p, in->tenant.n);
@@ -304,6 +309,31 @@ enum bstore_result sq_claim(struct bstore *s, const struct id *worker, uint64_t 
         }
     }
     return r == BS_OK && aside ? BS_NONE : r; /* the rest when it is asked again */
+}
+
+static enum bstore_result waiting(struct sq *l, uint64_t ms, struct bstore_waiting *out)
+{
+    struct sq_stmt *q = sq_get(l, SQL_WAITING);
+    if (q == NULL)
+        return BS_FAIL;
+    sq_int(q, 1, l->now);
+    sq_int(q, 2, l->now > ms ? l->now - ms : 0);
+    enum sq_result got = sq_step(q);
+    if (got == SQ_ROW)
+        *out = (struct bstore_waiting){sq_col_int(q, 0), sq_col_int(q, 1), sq_col_int(q, 2)};
+    sq_reset(q);
+    return got == SQ_ROW ? BS_OK : BS_FAIL;
+}
+
+/* It looks for what sq_claim would take, but for a tenant's share: where nothing is run, nobody has had that. */
+enum bstore_result sq_waiting(struct bstore *s, uint64_t ms, struct bstore_waiting *out)
+{
+    struct sq *l = sq_of(s);
+    enum bstore_result r;
+    do {
+        r = sq_end(l, sq_begin_read(l) != 0 ? BS_FAIL : waiting(l, ms, out));
+    } while (sq_again(l));
+    return r;
 }
 
 enum bstore_result sq_extend(struct bstore *s, const struct claim *c, bool *cancelled)

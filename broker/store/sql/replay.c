@@ -1,5 +1,5 @@
 /* A turn that is asked once more, and what its calls gave then. */
-#include "broker/store/sql/sq.h"
+#include "broker/store/sql/fork.h"
 #include "common/json/json.h"
 
 enum { MESSAGE_ARENA_MAX = 64 * 1024 * 1024 };
@@ -105,6 +105,20 @@ static void lower(uint64_t *bound, uint64_t most)
         *bound = most;
 }
 
+/* Which models may see its conversation; is the one of a live replay among them? */
+static enum bstore_result privacy(struct sq *l, struct span tenant, const struct sq_id *conversation,
+                                  struct span model, struct dynbuf *private)
+{
+    enum bstore_result r = sq_private(l, tenant, conversation, private);
+    struct span rest = dynbuf_span(private), name;
+    bool may = rest.n == 0 || model.n == 0;
+    while (!may && rest.n > 0) {
+        (void)span_cut(rest, '\n', &name, &rest);
+        may = span_eq(name, model);
+    }
+    return r == BS_OK && !may ? BS_PRIVATE : r;
+}
+
 /* How it is asked once more; of one with recorded tools the tenant and the turn alone. */
 static enum bstore_result replay(struct sq *l, const struct bstore_live *how, struct bstore_chatted *out)
 {
@@ -112,11 +126,14 @@ static enum bstore_result replay(struct sq *l, const struct bstore_live *how, st
     struct sq_id id = sq_id(&how->turn), from, to;
     struct id conversation = {{0}};
     struct bstore_chat in = {.tenant = tenant, .key = how->key, .request = how->request};
-    struct dynbuf body;
+    struct dynbuf body, private;
     uint64_t before = 0;
     dynbuf_init(&body, BSTORE_BODY_MAX);
+    dynbuf_init(&private, BSTORE_PRIVATE_MAX);
     enum bstore_result r = budget_of(l, tenant, &id, &conversation, &in.budget);
     from = sq_id(&conversation);
+    if (r == BS_OK)
+        r = privacy(l, tenant, &from, how->model, &private);
     if (r == BS_OK && how->model.n > 0)
         r = files(l, tenant, &id);
     if (r == BS_OK)
@@ -126,6 +143,7 @@ static enum bstore_result replay(struct sq *l, const struct bstore_live *how, st
         r = BS_FAIL;
     }
     in.body = dynbuf_span(&body);
+    in.private = dynbuf_span(&private);
     lower(&in.budget.cost_micro, how->cost_most);
     lower(&in.budget.wall_ms, how->wall_ms);
     if (r == BS_OK)
@@ -136,6 +154,7 @@ static enum bstore_result replay(struct sq *l, const struct bstore_live *how, st
     if (r == BS_OK)
         r = set(l, tenant, &out->turn, &id, how->model);
     dynbuf_free(&body);
+    dynbuf_free(&private);
     return r;
 }
 

@@ -30,6 +30,8 @@ static const struct bstore_ops ops = {
     .load = sq_load,
     .step = sq_step_begin,
     .plan = sq_plan,
+    .ask = sq_ask,
+    .budgets = sq_budgets,
     .spent = sq_spent,
     .stricter = sq_stricter,
     .call = sq_call,
@@ -53,6 +55,7 @@ static const struct bstore_ops ops = {
     .replayed = sq_replayed,
     .usage = sq_usage,
     .tenant = sq_tenant_after,
+    .waiting = sq_waiting,
     .pulse = sq_pulse,
     .sweep = sq_sweep,
 };

@@ -183,17 +183,16 @@ enum bstore_result sq_replayed(struct bstore *s, const struct claim *c, uint64_t
                                const struct bstore_call *call, struct arena *a, struct bstore_replayed *out);
 enum bstore_result sq_turns(struct bstore *s, struct span tenant, const struct id *conversation, uint64_t after,
                             struct arena *a, struct bstore_turns *out);
+enum bstore_result sq_waiting(struct bstore *s, uint64_t ms, struct bstore_waiting *out);
 uint64_t sq_pulse(struct bstore *s);
 /* Was this key there before? BS_NONE: it is new, or none. BS_AGAIN: *out is what came of it; BS_CONFLICT: it was for
  * another request. */
 enum bstore_result sq_known(struct sq *l, const struct bstore_chat *in, struct bstore_chatted *out) MUSTCHECK;
 /* A turn with the message that it is to answer, in the conversation that is named or a new one. */
 enum bstore_result sq_add_chat(struct sq *l, const struct bstore_chat *in, struct bstore_chatted *out) MUSTCHECK;
-/* A conversation that is new has the first so many messages of another one, if it may. */
-enum bstore_result sq_copy(struct sq *l, struct span tenant, const struct sq_id *from, const struct sq_id *to,
-                           uint64_t messages) MUSTCHECK;
 /* A new conversation of this tenant, if it may have one more. */
-enum bstore_result sq_new_conversation(struct sq *l, struct span tenant, struct id *out) MUSTCHECK;
+enum bstore_result sq_new_conversation(struct sq *l, struct span tenant, struct span private,
+                                       struct id *out) MUSTCHECK;
 enum bstore_result sq_sweep(struct bstore *s);
 
 #endif

@@ -14,6 +14,8 @@
 #define SQL_LARGEST "9223372036854775807"
 /* A sum that stands still at the largest number: how much it may grow. */
 #define SQL_MORE(is, more) "CASE WHEN " more ">" SQL_LARGEST "-" is " THEN " SQL_LARGEST "-" is " ELSE " more " END"
+/* What counts of a number: as broker/budgets.h has it (BUDGET_MOST). */
+#define SQL_BOUND(is) "CASE WHEN " is ">8796093022208 THEN 8796093022208 ELSE " is " END"
 #define SQL_METER(sum) sum "=usage." sum "+" SQL_MORE("usage." sum, "excluded." sum)
 #define SQL_METERED "SELECT day,conversation,model,task,input,output,cache_read,cache_write,asked,cost FROM usage"
 #define SQL_METERED_OF " WHERE tenant=?1 AND conversation=?2 AND day>=?3 AND (day,model,task)>(?3,?4,?5) AND day<=?6" \
@@ -33,7 +35,8 @@
     X(KEYS_OLD, "DELETE FROM chat_key WHERE at_ms<=?1") \
     X(KEYS_COUNT, "UPDATE tenant SET keys=(SELECT count(*) FROM chat_key c WHERE c.tenant=tenant.tenant) WHERE keys>0") \
     X(CONVERSATION_ADD, "INSERT INTO conversation(tenant,id,phase,created_ms,changed_ms,turns,messages,log_epoch," \
-        "log_first,log_next,log_bytes) VALUES(?1,?2,'coding',?3,?3,0,0,1,1,1,0)") \
+        "log_first,log_next,log_bytes,private) VALUES(?1,?2,'coding',?3,?3,0,0,1,1,1,0,?4)") \
+    X(CONVERSATION_PRIVATE, "SELECT private FROM conversation WHERE tenant=?1 AND id=?2") \
     X(CONVERSATION_GET, "SELECT log_epoch,log_first,log_next FROM conversation WHERE tenant=?1 AND id=?2") \
     X(CONVERSATION_TURN, "UPDATE conversation SET turns=turns+1,changed_ms=?3 WHERE tenant=?1 AND id=?2" \
         " RETURNING turns") \
@@ -56,6 +59,12 @@
         " AND NOT EXISTS (SELECT 1 FROM turn u WHERE u.tenant=t.tenant AND u.conversation=t.conversation" \
         " AND u.state IN " SQL_OPEN " AND u.nth<t.nth) AND (SELECT count(*) FROM turn r WHERE r.tenant=k.tenant" \
         " AND r.state='running' AND r.claimed_until>?1)<?2 ORDER BY k.served,t.ready_ms,t.created_ms LIMIT 1") \
+    X(WAITING, "SELECT count(*),coalesce(min(CASE WHEN t.claimed_until>t.ready_ms THEN t.claimed_until ELSE t.ready_ms END),0)," \
+        "(SELECT count(*) FROM turn r WHERE r.state='running' AND r.claimed_until>?1) FROM tenant k CROSS JOIN turn t" \
+        " WHERE t.tenant=k.tenant AND k.open>0 AND t.state IN " SQL_OPEN " AND t.ready_ms<=?2" \
+        " AND (t.state='queued' OR t.claimed_until<=?2) AND NOT EXISTS (SELECT 1 FROM turn u WHERE u.tenant=t.tenant" \
+        " AND u.conversation=t.conversation AND u.state IN " SQL_OPEN " AND u.nth<t.nth) AND NOT EXISTS (SELECT 1 FROM turn e" \
+        " WHERE e.tenant=t.tenant AND e.conversation=t.conversation AND e.nth=t.nth-1 AND e.ended_ms>?2)") \
     X(CLAIM_TAKE, "UPDATE turn SET state='running',epoch=epoch+1,worker=?3,claimed_until=?4+?5,claim_ms=?5,lost=?6," \
         "started_ms=coalesce(started_ms,?4) WHERE tenant=?1 AND id=?2 RETURNING epoch") \
     X(FENCE, "UPDATE turn SET claimed_until=?5+claim_ms WHERE tenant=?1 AND id=?2 AND epoch=?3 AND worker=?4" \
@@ -74,23 +83,30 @@
     X(USAGE, SQL_METERED " WHERE tenant=?1 AND day>=?3 AND (day,conversation,model,task)>(?3,?2,?4,?5) AND day<=?6" \
         " ORDER BY day,conversation,model,task LIMIT ?7") \
     X(USAGE_OF, SQL_METERED " INDEXED BY usage_talk" SQL_METERED_OF) \
+    X(BUDGET_SPENT, "SELECT CAST(coalesce(sum(" SQL_BOUND("input") "+" SQL_BOUND("output") "+" SQL_BOUND("cache_read") "+" \
+        SQL_BOUND("cache_write") "),0) AS bigint),CAST(coalesce(sum(" SQL_BOUND("cost") "),0) AS bigint) FROM usage" \
+        " WHERE tenant=?1 AND day>=?2") \
+    X(ASKED_BESIDE, "SELECT s.kind FROM turn t JOIN step s ON s.tenant=t.tenant AND s.turn=t.id WHERE t.tenant=?1" \
+        " AND t.state='running' AND t.claimed_until>?3 AND t.id<>?2 AND s.state='open'") \
+    X(STEP_ASKS, "UPDATE step SET kind=?4 WHERE tenant=?1 AND turn=?2 AND n=?3 AND state='open'") \
     X(TENANT_AFTER, "SELECT tenant FROM tenant WHERE tenant>?1 ORDER BY tenant LIMIT 1") \
     X(TURN_STEP, "UPDATE turn SET steps=steps+1,lost=0 WHERE tenant=?1 AND id=?2") \
     X(LOAD_TURN, "SELECT started_ms,lost,cancelled,steps_max,tokens_max,cost_max,wall_max_ms,same_max,steps,tokens,cost," \
-        "replays FROM turn WHERE tenant=?1 AND id=?2") \
+        "replays,(SELECT v.private FROM conversation v WHERE v.tenant=turn.tenant AND v.id=turn.conversation) FROM turn" \
+        " WHERE tenant=?1 AND id=?2") \
     X(LOAD_SETTLED, "SELECT message_state,filesystem_state_ref,execution_state,effect_log,n FROM step WHERE tenant=?1" \
         " AND turn=?2 AND state='settled' ORDER BY n DESC LIMIT 1") \
     X(LOAD_BEFORE, "SELECT s.message_state,s.filesystem_state_ref FROM turn now JOIN turn t ON t.tenant=now.tenant" \
         " AND t.conversation=now.conversation AND t.nth<now.nth JOIN step s ON s.tenant=t.tenant AND s.turn=t.id" \
         " AND s.state='settled' WHERE now.tenant=?1 AND now.id=?2 ORDER BY t.nth DESC,s.n DESC LIMIT 1") \
-    X(LOAD_OPEN, "SELECT n,attempts,state,answer FROM step WHERE tenant=?1 AND turn=?2 AND state<>'settled'" \
+    X(LOAD_OPEN, "SELECT n,attempts,state,answer,kind FROM step WHERE tenant=?1 AND turn=?2 AND state<>'settled'" \
         " ORDER BY n DESC LIMIT 1") \
     X(LOAD_CALLS, "SELECT tool,args,class,key,ending,result,effect,intent_ms FROM tool_call WHERE tenant=?1 AND turn=?2 AND step=?3" \
         " ORDER BY ord") \
     X(STEP_GET, "SELECT state,answer FROM step WHERE tenant=?1 AND turn=?2 AND n=?3") \
     X(STEP_NEXT, "SELECT steps+1 FROM turn WHERE tenant=?1 AND id=?2") \
     X(STEP_ADD, "INSERT INTO step(tenant,turn,n,state,kind,attempts,began_ms) VALUES(?1,?2,?3,'open',?4,1,?5)") \
-    X(STEP_AGAIN, "UPDATE step SET attempts=attempts+1 WHERE tenant=?1 AND turn=?2 AND n=?3 RETURNING attempts") \
+    X(STEP_AGAIN, "UPDATE step SET attempts=attempts+1,kind=?4 WHERE tenant=?1 AND turn=?2 AND n=?3 RETURNING attempts") \
     X(STEP_PLAN, "UPDATE step SET state='planned',answer=?4 WHERE tenant=?1 AND turn=?2 AND n=?3 AND state='open'") \
     X(STEP_HOME, "UPDATE step SET home=?4 WHERE tenant=?1 AND turn=?2 AND n=?3") \
     X(LOAD_ELSEWHERE, "SELECT 1 FROM step WHERE tenant=?1 AND turn=?2 AND n=?3 AND home<>?4") \
@@ -112,12 +128,12 @@
         " AND asked IS NOT NULL AND nth>?3 ORDER BY nth LIMIT ?4") \
     X(CONVERSATIONS, "SELECT c.id,c.created_ms,c.changed_ms,c.turns,c.messages,c.phase,EXISTS (SELECT 1 FROM turn t WHERE" \
         " t.tenant=c.tenant AND t.conversation=c.id AND t.state IN " SQL_OPEN "),EXISTS (SELECT 1 FROM turn r WHERE" \
-        " r.tenant=c.tenant AND r.conversation=c.id AND r.nth=1 AND r.replays<>'') FROM conversation c WHERE c.tenant=?1" \
+        " r.tenant=c.tenant AND r.conversation=c.id AND r.nth=1 AND r.replays<>''),c.private FROM conversation c WHERE c.tenant=?1" \
         " AND c.id>?2 ORDER BY c.id LIMIT ?3") \
-    X(LATELY, "SELECT c.id,c.created_ms,c.changed_ms,c.turns,c.messages,c.phase," SQL_BUSY "," SQL_FIRST " FROM (SELECT * FROM conversation" \
+    X(LATELY, "SELECT c.id,c.created_ms,c.changed_ms,c.turns,c.messages,c.phase," SQL_BUSY "," SQL_FIRST ",c.private FROM (SELECT * FROM conversation" \
         " WHERE tenant=?1 ORDER BY changed_ms DESC,id LIMIT ?2) c ORDER BY c.changed_ms DESC,c.id") \
     X(CONVERSATION_ONE, "SELECT c.id,c.created_ms,c.changed_ms,c.turns,c.messages,c.phase," SQL_BUSY "," SQL_FIRST \
-        " FROM conversation c WHERE c.tenant=?1 AND c.id=?2") \
+        ",c.private FROM conversation c WHERE c.tenant=?1 AND c.id=?2") \
     X(FORK_MESSAGES, "INSERT INTO message(tenant,conversation,seq,turn,role,body) SELECT tenant,?3,seq,turn,role,body" \
         " FROM message WHERE tenant=?1 AND conversation=?2 AND seq<=?4") \
     X(FORK_CUTS, "SELECT count(*) FROM message WHERE tenant=?1 AND conversation=?2 AND seq=?3+1 AND role=?4") \

@@ -52,12 +52,17 @@ static enum bstore_result add_step(struct sq *l, const struct claim *c, uint64_t
 }
 
 /* What was seen of it before is superseded, and the log says so. */
-static enum bstore_result step_again(struct sq *l, const struct claim *c, uint64_t n, uint64_t *attempts)
+static enum bstore_result step_again(struct sq *l, const struct claim *c, uint64_t n, struct span kind,
+                                     uint64_t *attempts)
 {
     char text[BSTORE_END_TEXT_MAX];
     struct sq_id turn = sq_id(&c->turn);
     uint64_t seq;
-    if (sq_number(l, of_step(l, SQL_STEP_AGAIN, c, &turn, n), attempts) != 0)
+    struct sq_stmt *q = of_step(l, SQL_STEP_AGAIN, c, &turn, n);
+    if (q == NULL)
+        return BS_FAIL;
+    sq_bytes(q, 4, kind);
+    if (sq_number(l, q, attempts) != 0)
         return BS_FAIL;
     const struct bstore_event again = bstore_again_event(&c->turn, n, *attempts, text);
     return sq_append(l, c, &again, 1, &seq);
@@ -79,7 +84,7 @@ enum bstore_result sq_step_begin(struct bstore *s, const struct claim *c, uint64
             *attempts = 1;
             r = add_step(l, c, n, kind);
         } else if (r == BS_OK) {
-            r = again ? step_again(l, c, n, attempts) : BS_CONFLICT;
+            r = again ? step_again(l, c, n, kind, attempts) : BS_CONFLICT;
         }
         r = sq_end(l, r);
     } while (sq_again(l));

@@ -7,6 +7,7 @@
 #include "broker/store/sqlite/schema_3_sql.h"
 #include "broker/store/sqlite/schema_4_sql.h"
 #include "broker/store/sqlite/schema_5_sql.h"
+#include "broker/store/sqlite/schema_6_sql.h"
 #include "broker/store/sqlite/schema_sql.h"
 #include "broker/store/sqlite/sqlite.h"
 #include "common/sqlite/db.h"
@@ -26,9 +27,9 @@ static const struct db_statement statements[STATEMENTS] = {
     [MARK_COPYING] = {"MARK_COPYING", MARK(BSTORE_APPLICATION_COPYING)},
     [MARK_MOVED] = {"MARK_MOVED", MARK(BSTORE_APPLICATION_MOVED)},
 };
-static const char *const schemas[BSTORE_SCHEMA] = {schema_sql, schema_2_sql, schema_3_sql, schema_4_sql,
-                                                   schema_5_sql};
-static const unsigned tables[BSTORE_SCHEMA] = {8, 8, 9, 10, 11};
+static const char *const schemas[BSTORE_SCHEMA] = {schema_sql,   schema_2_sql, schema_3_sql,
+                                                   schema_4_sql, schema_5_sql, schema_6_sql};
+static const unsigned tables[BSTORE_SCHEMA] = {8, 8, 9, 10, 11, 11};
 
 static const struct db_other others[] = {
     {BSTORE_APPLICATION_COPYING,

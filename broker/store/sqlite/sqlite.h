@@ -6,7 +6,7 @@
 #include "broker/store/state.h"
 #include "broker/store/store.h"
 
-enum { BSTORE_SCHEMA = 5, BSTORE_WAL_MAX = 64 * 1024 * 1024 };
+enum { BSTORE_SCHEMA = 6, BSTORE_WAL_MAX = 64 * 1024 * 1024 };
 /* What its file says that it is. */
 #define BSTORE_APPLICATION         0x43736272 /* "Csbr": a store */
 #define BSTORE_APPLICATION_COPYING 0x43736263 /* "Csbc": one that is being copied to */

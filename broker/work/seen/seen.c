@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "broker/otlp/otlp.h"
 #include "broker/work/seen/export.h"
 #include "broker/work/tools.h"
 #include "common/msg.h"
@@ -94,6 +93,27 @@ static struct span counted_as(struct task *t, const struct work_call *c)
     return arena_printf(&t->step_arena, "%.*s__*", SPAN_FMT(server->name));
 }
 
+static struct seen_parent parent(const struct task *t, const struct otlp_span *s)
+{
+    struct seen_parent p = {""};
+    if (t->w->export != NULL)
+        otlp_traceparent(s, p.text);
+    return p;
+}
+
+struct seen_parent seen_turns(const struct task *t)
+{
+    const struct otlp_span s = span_begin(t, OTLP_TURN);
+    return parent(t, &s);
+}
+
+struct seen_parent seen_calls(const struct task *t, uint64_t ord)
+{
+    struct otlp_span s = span_begin(t, OTLP_CALL);
+    s.ord = ord;
+    return parent(t, &s);
+}
+
 void seen_call(struct task *t, uint64_t ord)
 {
     const struct work_call *c = &t->call[ord];
@@ -129,4 +149,6 @@ void seen_turn(struct task *t)
         s.asked = t->asked->target.origin.model;
     }
     export_add(t->w, &s);
+    if (t->ending == END_BUDGET)
+        count(t, BROKER_SEEN_BUDGET, SPAN_NONE, NULL, NULL, 0);
 }

@@ -4,6 +4,7 @@
 #define BROKER_WORK_SEEN_SEEN_H
 
 #include "broker/models/answer/answer.h"
+#include "broker/otlp/otlp.h"
 #include "broker/work/work.h"
 
 /* One question to a model is over. answer: NULL, there was none; error: NULL, it went well. */
@@ -17,6 +18,12 @@ struct seen_chat {
     bool unasked; /* it was not sent: how long that took says nothing of the model */
 };
 void seen_chat(struct task *t, const struct seen_chat *k);
+/* Whose part a request to an MCP server is: the turn's, or this call's, once it is sent. Empty: no spans are sent. */
+struct seen_parent {
+    char text[OTLP_PARENT_TEXT + 1];
+};
+struct seen_parent seen_turns(const struct task *t);
+struct seen_parent seen_calls(const struct task *t, uint64_t ord);
 /* A call of this step is settled. */
 void seen_call(struct task *t, uint64_t ord);
 /* The turn has its end. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "broker/work/servers/servers_in.h"
+#include "broker/work/seen/seen.h"
 #include "common/net/loop.h"
 
 enum {
@@ -168,11 +169,12 @@ static void next_lease(struct server *s)
 void server_begin(struct server *s)
 {
     struct task *t = s->task;
+    const struct seen_parent parent = seen_turns(t);
     s->starts++;
     s->words[0] = '\0';
     s->answers = false;
     s->state = SERVER_BEGINS;
-    mcp_begin(&s->mcp, s->is->name);
+    mcp_begin(&s->mcp, s->is->name, span_str(parent.text));
     sse_init(&s->sse, server_event, s);
     s->timer = timer_new(t->w->loop, server_late, s);
     if (s->timer == NULL) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broker/work/seen/seen.h"
 #include "broker/work/tools.h"
 #include "common/net/loop.h"
 
@@ -307,20 +308,27 @@ static void go_on(struct task *t)
     }
 }
 
-void servers_think(struct task *t)
+/* Which there are, none of them begun. False: there are none. */
+static bool are_there(struct task *t)
 {
     if (t->servers == NULL && t->w->tools.n > 0 && !t->found.replays)
         t->servers = calloc(1, sizeof(*t->servers));
-    if (t->servers == NULL) {
+    for (size_t i = 0; t->servers != NULL && i < t->w->tools.n; i++) {
+        t->servers->server[i].task = t;
+        t->servers->server[i].is = &t->w->tools.server[i];
+    }
+    return t->servers != NULL;
+}
+
+void servers_think(struct task *t)
+{
+    if (!are_there(t)) {
         think_begin(t);
         return;
     }
     bool inside = false;
-    for (size_t i = 0; i < t->w->tools.n; i++) {
-        t->servers->server[i].task = t;
-        t->servers->server[i].is = &t->w->tools.server[i];
+    for (size_t i = 0; i < t->w->tools.n; i++)
         inside |= t->w->tools.server[i].words > 0;
-    }
     t->servers->thinks = t->servers->boxing = true;
     begin_those(t, false);
     if (t->over)
@@ -408,7 +416,8 @@ static void send(struct server *s, uint64_t ord)
     const struct mcp_tool *tool = mcp_tool_of(&s->mcp, t->call[ord].call.tool);
     const struct json *args = json_parse(t->call[ord].call.args, &t->step_arena);
     struct span line = args != NULL ? one_line(t, args) : SPAN_NONE;
-    if (tool == NULL || line.p == NULL || mcp_call(&s->mcp, tool, line) != 0) {
+    const struct seen_parent parent = seen_calls(t, ord);
+    if (tool == NULL || line.p == NULL || mcp_call(&s->mcp, tool, line, span_str(parent.text)) != 0) {
         task_done(t, ord, CALL_ERROR,
                   tool == NULL ? SPAN("the server has no tool of that name any more")
                                : SPAN("the arguments are larger than a server is told"));
@@ -444,13 +453,14 @@ static void next(struct server *s)
 
 bool servers_outside(const struct task *t, struct span tool)
 {
-    const struct server *s = server_of(t, tool);
-    return s != NULL && s->is->words == 0;
+    const struct mcp_server *is = mcp_server_of(&t->w->tools, tool);
+    return is != NULL && is->words == 0;
 }
 
+/* Whoever took the turn over, to make such a call again, has asked no model yet, and so has begun no server. */
 bool servers_call(struct task *t, uint64_t ord)
 {
-    struct server *s = server_of(t, t->call[ord].call.tool);
+    struct server *s = are_there(t) ? server_of(t, t->call[ord].call.tool) : NULL;
     if (s == NULL)
         return false;
     if (s->state == SERVER_FAILED) {

@@ -107,8 +107,10 @@ int replay_begin(struct replaying *x, const struct cli_call *c)
     int runs = api_running(x->sock, &e);
     if (runs < 0)
         return verb_fail(CLI_RUNTIME, "%s", e.text);
-    return runs > 0 ? CLI_OK
-                    : verb_fail(CLI_STORE, "no broker runs: start a gateway with `broker:` in its countersign.yaml");
+    return runs > 0
+               ? CLI_OK
+               : verb_fail(CLI_STORE,
+                           "no broker serves here: `broker:` in countersign.yaml makes one (in `only:`, stream)");
 }
 
 int replay_export(const struct cli_call *c)

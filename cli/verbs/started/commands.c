@@ -14,6 +14,7 @@ struct asked {
     const char *const *argv;
     size_t nargs;
     bool input, terminal, detached, undo;
+    const char *lane;   /* NULL: its sandbox's */
     uint64_t timeout_s; /* unless it is given; 0: as long as the gateway likes */
 };
 
@@ -79,6 +80,8 @@ static int request(const struct cli_call *c, const struct asked *a, struct dynbu
     put_input(&w, a);
     if (a->undo)
         jsonw_kv_bool(&w, "undo", true);
+    if (rc == CLI_OK && a->lane)
+        jsonw_kv(&w, "lane", span_str(a->lane));
     if (rc == CLI_OK && dir) {
         jsonw_key(&w, "dir");
         rc = put_word(&w, dir);
@@ -153,6 +156,7 @@ int sandbox_exec(const struct cli_call *c)
                                   .input = cli_flag(c, "stdin"),
                                   .terminal = cli_flag(c, "tty"),
                                   .detached = cli_flag(c, "detach"),
+                                  .lane = cli_value(c, "lane"),
                                   .undo = cli_flag(c, "undo")});
 }
 

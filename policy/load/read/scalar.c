@@ -112,6 +112,24 @@ const char *scalar_size(struct span s, uint64_t *bytes)
     return "is a size such as 512KiB or 64MiB";
 }
 
+const char *scalar_money(struct span s, uint64_t most, uint64_t *millionths)
+{
+    static const char why[] = "is a number with at most six decimals, such as 12.50 or 0.075";
+    struct span whole, part;
+    uint64_t v = 0;
+    bool point = span_cut(s, '.', &whole, &part);
+    if (span_u64(whole, most / 1000000, &v) != 0 || (point && (part.n == 0 || part.n > 6)))
+        return why;
+    for (size_t i = 0; i < 6; i++) {
+        uint8_t c = point && i < part.n ? part.p[i] : '0';
+        if (!is_digit(c))
+            return why;
+        v = v * 10 + (uint64_t)(c - '0');
+    }
+    *millionths = v;
+    return v <= most ? NULL : why;
+}
+
 const char *scalar_rate(struct span s, uint64_t *count, uint64_t *ms)
 {
     struct span n, every;

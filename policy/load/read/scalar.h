@@ -10,6 +10,8 @@ const char *scalar_surprise(struct span s);
 const char *scalar_bool(struct span s, bool plain, uint64_t *v);
 const char *scalar_time(struct span s, uint64_t *ms);
 const char *scalar_size(struct span s, uint64_t *bytes);
+/* 15 or 0.075 to millionths, digit by digit: nothing is rounded. At most `most` of them. */
+const char *scalar_money(struct span s, uint64_t most, uint64_t *millionths);
 const char *scalar_rate(struct span s, uint64_t *count, uint64_t *ms); /* 20/1d */
 
 bool scalar_is_name(struct span s);   /* letters, digits, . _ - ; 1 to 64 */

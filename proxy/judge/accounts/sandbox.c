@@ -39,6 +39,19 @@ struct sandbox *sandbox_still(struct judge *j, struct span name, struct span ses
     return s != NULL && !s->ended && span_eq(s->session, session) ? s : NULL;
 }
 
+struct subject sandbox_who(const struct sandbox *s, struct span lane, struct label own[SANDBOX_LABELS])
+{
+    struct subject who = {s->name, s->label, s->nlabels};
+    size_t n = 0;
+    if (lane.n == 0)
+        return who;
+    for (size_t i = 0; i < s->nlabels; i++)
+        if (!span_eq(s->label[i].key, SPAN("lane")))
+            own[n++] = s->label[i];
+    own[n++] = (struct label){.key = SPAN("lane"), .value = lane};
+    return (struct subject){s->name, own, n};
+}
+
 static int copy(struct arena *a, struct span from, struct span *to)
 {
     *to = arena_copy(a, from);

@@ -130,10 +130,11 @@ bool evaluation_over(struct evaluation *v, const struct sandbox *s, const struct
     return any;
 }
 
-void evaluation_make(struct judge *j, const struct sandbox *s, const struct request *r, struct body *body,
-                     const struct exceeded *over, struct evaluation *out)
+void evaluation_make(struct judge *j, const struct sandbox *s, struct span lane, const struct request *r,
+                     struct body *body, const struct exceeded *over, struct evaluation *out)
 {
-    struct subject who = {s->name, s->label, s->nlabels};
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(s, lane, own);
     struct credential c;
     *out = (struct evaluation){.image = image_ref(j->image),
                                .body = body_ref(body),
@@ -157,9 +158,10 @@ void evaluation_make(struct judge *j, const struct sandbox *s, const struct requ
         out->d.summary = target_words(r, out->d.upgrade, &out->facts);
 }
 
-void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, const struct request *r)
+void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, struct span lane, const struct request *r)
 {
-    struct subject who = {s->name, s->label, s->nlabels};
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(s, lane, own);
     struct request q = with_body(v, r);
     struct arena again; /* the body is parsed once more, for which v->facts may have no room; nothing of it is kept */
     arena_init(&again, FACTS_MAX);
@@ -167,10 +169,11 @@ void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, const s
     arena_free(&again);
 }
 
-bool evaluation_each_judged(const struct evaluation *v, const struct sandbox *s, const struct request *r,
-                            bool (*fn)(const struct judged *j, void *arg), void *arg)
+bool evaluation_each_judged(const struct evaluation *v, const struct sandbox *s, struct span lane,
+                            const struct request *r, bool (*fn)(const struct judged *j, void *arg), void *arg)
 {
-    struct subject who = {s->name, s->label, s->nlabels};
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(s, lane, own);
     struct arena again;
     arena_init(&again, FACTS_MAX);
     bool all = policy_each_judged(v->image->policy, &who, r, v->at_ms, &again, fn, arg);

@@ -27,9 +27,10 @@ struct exceeded {
 };
 
 /* Decide by the policy of now. *out is always filled; drop it with evaluation_drop. body: the request's, of which
- * *out keeps a reference; r->body is not looked at, here and below. over: what is known to be used up, or NULL. */
-void evaluation_make(struct judge *j, const struct sandbox *s, const struct request *r, struct body *body,
-                     const struct exceeded *over, struct evaluation *out);
+ * *out keeps a reference; r->body is not looked at, here and below. over: what is known to be used up, or NULL. lane:
+ * as sandbox_who. */
+void evaluation_make(struct judge *j, const struct sandbox *s, struct span lane, const struct request *r,
+                     struct body *body, const struct exceeded *over, struct evaluation *out);
 void evaluation_drop(struct evaluation *v);
 /* Before a wait: a body taken apart is many times as large as it was, and one sandbox may have hundreds that wait.
  * What was decided stays, and so do its words, refs and limits; the facts for a ticket, join_body and the body go.
@@ -37,10 +38,11 @@ void evaluation_drop(struct evaluation *v);
 enum { EVALUATION_PACKED = 16 * 1024 };
 void evaluation_pack(struct evaluation *v);
 /* Why it was not understood, if it was not. */
-void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, const struct request *r);
+void evaluation_ambiguity(struct evaluation *v, const struct sandbox *s, struct span lane, const struct request *r);
 /* policy_each_judged, by its policy and at its time; r->body is looked at. */
-bool evaluation_each_judged(const struct evaluation *v, const struct sandbox *s, const struct request *r,
-                            bool (*fn)(const struct judged *j, void *arg), void *arg) MUSTCHECK;
+bool evaluation_each_judged(const struct evaluation *v, const struct sandbox *s, struct span lane,
+                            const struct request *r, bool (*fn)(const struct judged *j, void *arg),
+                            void *arg) MUSTCHECK;
 /* As if these were used up: the decision that follows. False: it asks for none of them. */
 bool evaluation_over(struct evaluation *v, const struct sandbox *s, const struct request *r,
                      const struct exceeded *over);

@@ -46,6 +46,7 @@ struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
     struct exchange *x = make(j, f->sandbox, xid);
     if (x == NULL)
         return NULL;
+    x->lane = arena_copy(&x->arena, f->lane);
     x->front = f;
     f->nexchanges++;
     return x;
@@ -152,7 +153,7 @@ struct request exchange_asks(const struct exchange *x)
 void exchange_evaluate(struct exchange *x, struct evaluation *out)
 {
     struct request r = exchange_asks(x);
-    evaluation_make(x->judge, x->sandbox, &r, x->body, x->exceeded, out);
+    evaluation_make(x->judge, x->sandbox, x->lane, &r, x->body, x->exceeded, out);
 }
 
 /* *v: the decision of now. */
@@ -174,7 +175,7 @@ bool exchange_would_still(struct exchange *x)
 bool exchange_each_judged(const struct exchange *x, bool (*fn)(const struct judged *j, void *arg), void *arg)
 {
     struct request r = exchange_asks(x);
-    return evaluation_each_judged(&x->now, x->sandbox, &r, fn, arg);
+    return evaluation_each_judged(&x->now, x->sandbox, x->lane, &r, fn, arg);
 }
 
 bool exchange_still(struct exchange *x, enum verdict verdict)

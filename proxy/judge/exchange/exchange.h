@@ -38,6 +38,7 @@ struct exchange {
 
     /* what was asked */
     struct wire_step by; /* which step of its sandbox sent it; number 0: of none that is known */
+    struct span lane;    /* of that step's own; empty: its sandbox's */
     bool forwarded;      /* it said that it is passed on for somebody else */
     struct span reason;  /* the agent's word */
     struct {

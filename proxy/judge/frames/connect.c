@@ -116,7 +116,8 @@ static bool is_named(struct judge *j, const struct subject *who, struct span sch
 static bool may_mint(struct judge *j, struct front *f, struct span scheme, struct span host, uint16_t port)
 {
     struct sandbox *s = f->sandbox;
-    struct subject who = {s->name, s->label, s->nlabels};
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(s, f->lane, own);
     if (j->config.shadow || self_service_is(host) ||
         (j->image && (is_named(j, &who, scheme, host, port) || is_named(j, &who, SPAN("http"), host, port) ||
                       policy_stub_host(j->image->policy, scheme, host, port))))

@@ -41,7 +41,8 @@ static struct span asked(struct exchange *x)
 static void add_allowed(struct exchange *x, struct refusal *r)
 {
     const struct wire_request *q = &x->request;
-    struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(x->sandbox, x->lane, own);
     struct request at = {.scheme = q->scheme, .host = q->host, .port = q->port};
     struct span *v = arena_alloc(&x->arena, ALLOWED_MAX * sizeof(*v));
     if (v == NULL || x->now.image == NULL)
@@ -61,7 +62,8 @@ static void add_sentence(struct exchange *x, struct refusal *r, struct span more
 /* Denied for the hours of a rule: then the same request is good later, and when that is can be said. */
 static void add_hours(struct exchange *x, struct refusal *r)
 {
-    struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(x->sandbox, x->lane, own);
     struct request q = exchange_asks(x);
     uint64_t now = x->judge->ports.wall(x->judge->ports.arg);
     struct next_change o;
@@ -85,7 +87,8 @@ static void add_near(struct exchange *x, struct refusal *r)
     struct request q = exchange_asks(x);
     if (x->sandbox == NULL || x->now.image == NULL)
         return;
-    struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(x->sandbox, x->lane, own);
     struct span near = policy_near_change(x->now.image->policy, &who, &q, &x->now.d, x->now.at_ms, &x->now.facts);
     if (near.n)
         add_sentence(x, r, near);

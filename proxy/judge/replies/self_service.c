@@ -13,14 +13,16 @@ bool self_service_is(struct span host)
 static void whoami(struct exchange *x, struct jsonw *w)
 {
     const struct sandbox *s = x->sandbox;
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(s, x->lane, own);
     jsonw_object(w);
     jsonw_kv(w, "sandbox", s->name);
     jsonw_kv(w, "session", s->session);
     jsonw_kv_array(w, "labels");
-    for (size_t i = 0; i < s->nlabels; i++) {
+    for (size_t i = 0; i < who.nlabels; i++) {
         jsonw_object(w);
-        jsonw_kv(w, "key", s->label[i].key);
-        jsonw_kv(w, "value", s->label[i].value);
+        jsonw_kv(w, "key", who.labels[i].key);
+        jsonw_kv(w, "value", who.labels[i].value);
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
@@ -104,7 +106,8 @@ static void manifest_rules(struct exchange *x, const struct manifest_want *want,
 static enum self_found manifest(struct exchange *x, struct jsonw *w)
 {
     const struct sandbox *s = x->sandbox;
-    struct subject who = {s->name, s->label, s->nlabels};
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(s, x->lane, own);
     struct manifest_query q;
     if (x->judge->image == NULL || !manifest_query(&x->request, &q))
         return SELF_NOT_HERE;

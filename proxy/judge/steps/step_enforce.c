@@ -47,7 +47,7 @@ enum walk_next step_enforce(struct exchange *x)
     }
     if (d->verdict == VERDICT_DENY && strcmp(d->code, "unclassified") == 0) {
         struct request asked = exchange_asks(x);
-        evaluation_ambiguity(&x->now, x->sandbox, &asked);
+        evaluation_ambiguity(&x->now, x->sandbox, x->lane, &asked);
     }
     if (x->judge->config.shadow)
         return shadow(x);

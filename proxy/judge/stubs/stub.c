@@ -16,7 +16,8 @@ static enum refuse_why (*const kinds[STUB_KINDS])(struct stub_says *s) = {[STUB_
 bool stub_is(struct exchange *x)
 {
     const struct policy *p = x->now.image->policy;
-    struct subject who = {x->sandbox->name, x->sandbox->label, x->sandbox->nlabels};
+    struct label own[SANDBOX_LABELS];
+    struct subject who = sandbox_who(x->sandbox, x->lane, own);
     struct request r = exchange_asks(x);
     struct credential c;
     x->stub.kind = STUB_NONE;

@@ -11,7 +11,7 @@ enum { HELD_MAX = 1024 * 1024 * 1024 };
 
 void later_wanted(struct exchange *x)
 {
-    x->later.asked = !x->now.d.upgrade && prefer_async(&x->request, &x->later.wait_ms);
+    x->later.asked = x->lane.n == 0 && !x->now.d.upgrade && prefer_async(&x->request, &x->later.wait_ms);
 }
 
 void later_wire(const struct exchange *x, struct wire_later *l)

@@ -25,7 +25,7 @@ static bool holds_if(struct judge *j, const struct sandbox *s, const struct requ
                      const struct exceeded *over, const struct wire_review *w)
 {
     struct evaluation v;
-    evaluation_make(j, s, r, body, over, &v);
+    evaluation_make(j, s, SPAN_NONE, r, body, over, &v);
     bool same = is_same(&v, w);
     evaluation_drop(&v);
     return same;
@@ -64,7 +64,7 @@ static bool still_held(struct judge *j, const struct sandbox *s, const struct wi
                         .body_complete = true};
     static struct exceeded over;
     struct evaluation v;
-    evaluation_make(j, s, &r, body, NULL, &v);
+    evaluation_make(j, s, SPAN_NONE, &r, body, NULL, &v);
     bool same = is_same(&v, w);
     if (!same && v.d.verdict == VERDICT_ALLOW && span_eq(w->code, SPAN("over-limit")))
         same = review_past(j, s, &r, &v, w, &over);

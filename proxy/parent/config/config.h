@@ -16,6 +16,7 @@ enum { CONFIG_LISTENERS = 16, CONFIG_POLICIES = 16, CONFIG_PATH = 1024, CONFIG_A
 enum { CONFIG_ARGS = 32 };                                   /* of a program, its path among them */
 enum { CONFIG_SANDBOXES = 2000, CONFIG_CONNECTIONS = 4000 }; /* the most that limits: may say */
 enum { CONFIG_PEOPLE = 4096 };                               /* bytes of broker: people, with line ends */
+enum { CONFIG_BUDGETS = 8192 };                              /* bytes of broker: budgets (broker/budgets.h) */
 enum { CONFIG_DOCK_LANES = 4096 };                           /* bytes of them, with their tenants */
 enum { CONFIG_UIDS = 740 };                                  /* user ids from uid_base on */
 enum { POOL_ROWS_MAX = 16, POOL_MAX = 64 };                  /* of pool:, and sandboxes that wait in all of them */
@@ -73,7 +74,9 @@ struct config_broker {
     char lanes[CONFIG_DOCK_LANES]; /* as dock_lanes */
     char otlp[CONFIG_PATH];        /* where spans are sent; empty: nowhere */
     char people[CONFIG_PEOPLE];    /* who has conversations on the page: "NAME\n" each, of a person or a group */
-    uint64_t workers;
+    char budgets[CONFIG_BUDGETS];  /* "TENANT day|month TOKENS|- MILLIONTHS|-\n" each; what is not there has none */
+    uint64_t workers;              /* 0: it runs no turns */
+    unsigned duties;               /* enum duty, of proxy/duty/duty.h: what of it runs here */
 };
 
 /* Sandboxes that wait. */

@@ -5,13 +5,16 @@
 #include <unistd.h>
 
 #include "common/postgres/where.h"
+#include "proxy/duty/duty.h"
 #include "proxy/parent/config/config_in.h"
 
 enum { WORKERS = 4, WORKERS_MAX = 64, OTLP_HOST_MAX = 253, PEOPLE_NAME = 64 };
 
 static const struct key broker_keys[] = {
-    {"http", KEY_CALL, AT(row_broker, http), KEY_NEEDED, .call = config_read_address,
+    {"http", KEY_CALL, AT(row_broker, http), 0, .call = config_read_address,
      .help = "loopback address:port where conversations are had"},
+    {"only", KEY_TEXTS, AT(row_broker, only), 0,
+     .help = "stream or turn: what of the broker runs here; the rest does at other gateways with the same database"},
     {"store", KEY_TEXT, AT(row_broker, store), 0,
      .help = "sqlite:broker.db, or postgresql://USER@HOST:PORT/DATABASE"},
     {"store_password", KEY_TEXT, AT(row_broker, password), 0,
@@ -27,6 +30,8 @@ static const struct key broker_keys[] = {
      .help = "by which lane the sandboxes of a tenant's conversations send; else by none"},
     {"people", KEY_TEXTS, AT(row_broker, people), 0,
      .help = "operators and groups who have conversations on the approval page, besides who runs the gateway"},
+    {"budgets", KEY_LIST, AT(row_broker, budgets), 0, .table = &config_budget_table,
+     .help = "how much models may be asked for a tenant, by all its turns together, in a day or a month"},
     {.type = KEY_END}};
 const struct table config_broker_table = {"broker", sizeof(struct row_broker), broker_keys};
 
@@ -127,24 +132,53 @@ static void take_otlp(struct loader *l, const struct row_broker *r, struct confi
         config_copy(l, to->otlp, sizeof(to->otlp), &r->otlp);
 }
 
+/* What is not done here is done by another gateway's broker, of the same database. */
+static void take_only(struct loader *l, const struct row_broker *r, struct config_broker *to)
+{
+    struct err e;
+    to->duties = r->only.at != NULL ? 0 : DUTY_ALL;
+    for (size_t i = 0; i < r->only.n; i++)
+        if (duty_add(r->only.v[i].text, &to->duties, &e) != 0)
+            load_problem(l, r->only.v[i].at, "C005", "%.300s", e.text);
+    if (l->failed || to->duties == DUTY_ALL)
+        return;
+    if (to->store[0] == '\0')
+        load_problem(l, r->only.at, "C005",
+                     "only: goes with store: postgresql://..., which other gateways have, too: of a file here nobody "
+                     "would do the rest");
+    if (to->duties == DUTY_TURN && (r->http.at != NULL || r->people.at != NULL))
+        load_problem(l, r->http.at != NULL ? r->http.at : r->people.at, "C005",
+                     "%s: with only: [turn] nobody serves here: take it out, or add stream",
+                     r->http.at != NULL ? "http" : "people");
+    if (to->duties == DUTY_STREAM && r->workers.at != NULL)
+        load_problem(l, r->workers.at, "C005",
+                     "workers: with only: [stream] no turns are run here: take it out, or add turn");
+}
+
 void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c)
 {
     struct config_broker *to = &c->broker;
     if (r->at == NULL)
         return;
-    if (!config_loopback(r->http.text))
+    take_store(l, r, file, to);
+    take_only(l, r, to);
+    if ((to->duties & DUTY_STREAM) && r->http.at == NULL)
+        load_problem(l, r->at, "P010",
+                     "broker needs the key \"http\": loopback address:port where conversations are "
+                     "had");
+    else if ((to->duties & DUTY_STREAM) && !config_loopback(r->http.text))
         load_problem(l, r->at, "C005",
                      "without TLS the broker may only listen on loopback: 127.0.0.1, ::1 or localhost; put a server "
                      "with TLS in front of it");
-    take_store(l, r, file, to);
     if (r->image.at != NULL && !config_sandbox_ok(r->image.text))
         load_problem(l, r->image.at, "C020", "an image's name is 1 to 63 of a-z 0-9 . _ -");
-    if (!has_proxy(c))
+    if ((to->duties & DUTY_TURN) && !has_proxy(c))
         load_problem(
             l, r->at, "C005",
             "the broker asks models through the gateway, as `identity: token`: listeners: has no http listener "
             "of that kind without tls");
-    config_copy(l, to->address, sizeof(to->address), &r->http);
+    if (r->http.at != NULL)
+        config_copy(l, to->address, sizeof(to->address), &r->http);
     config_copy_path(l, to->models, CONFIG_PATH, file, &r->models);
     if (!l->failed && access(to->models, R_OK) != 0)
         load_problem(l, r->models.at, "C019", "models: %.200s cannot be read: %s", to->models, strerror(errno));
@@ -157,5 +191,6 @@ void config_take_broker(struct loader *l, const struct row_broker *r, const char
     take_otlp(l, r, to);
     config_take_lanes(l, &r->lanes, to->lanes);
     take_people(l, &r->people, to->people);
-    to->workers = r->workers.at != NULL ? r->workers.v : WORKERS;
+    config_take_budgets(l, &r->budgets, c);
+    to->workers = (to->duties & DUTY_TURN) == 0 ? 0 : r->workers.at != NULL ? r->workers.v : WORKERS;
 }

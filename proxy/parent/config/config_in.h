@@ -14,10 +14,10 @@ struct row_broker {
     const struct node *at;
     struct item http, store, password, models, tools, image, otlp;
     struct number workers;
-    struct list lanes;
-    struct items people;
+    struct list lanes, budgets;
+    struct items people, only;
 };
-extern const struct table config_broker_table;
+extern const struct table config_broker_table, config_budget_table;
 
 struct row_s3 {
     const struct node *at;
@@ -64,6 +64,8 @@ void config_copy_path(struct loader *l, char *dst, size_t cap, const char *file,
 void config_take_tasks(struct loader *l, const struct items *files, const char *file, struct config *c);
 /* After the listeners, of which it needs one. */
 void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c);
+/* Rows of config_budget_table into c->broker; problems go to l. */
+void config_take_budgets(struct loader *l, const struct list *rows, struct config *c);
 /* named: the page has a name, and with it https. */
 void config_take_oidc(struct loader *l, const struct row_oidc *r, bool named, struct config *c);
 /* By which lane diffs of pushes are made, and in what. */

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/cells.h"
 #include "proxy/parent/programs/extras.h"
 #include "proxy/parent/programs/stores.h"
 
@@ -194,8 +195,10 @@ void parent_box_claimed(struct parent *p, struct frame *f)
 
 static void end_box(struct parent *p, struct running_box *b)
 {
-    if (b->id != 0 && b->id != BOX_OF_NONE)
+    if (b->id != 0 && b->id != BOX_OF_NONE) {
         parent_stores_end(p, b->id);
+        parent_cells_end(p, b->id);
+    }
     parent_lane_close(p, b);
     if (b->pid > 0 && kill(-b->pid, SIGKILL) != 0)
         (void)kill(b->pid, SIGKILL); /* it has no group of its own yet */
@@ -256,6 +259,7 @@ bool parent_box_died(struct parent *p, int pid)
         if (p->boxes[i].pid == pid) {
             (void)kill(-pid, SIGKILL); /* what it left behind */
             parent_stores_end(p, p->boxes[i].id);
+            parent_cells_end(p, p->boxes[i].id);
             parent_lane_close(p, &p->boxes[i]);
             p->boxes[i].pid = 0;
             p->boxes[i].looks = 0;
@@ -284,6 +288,7 @@ static void note_end(struct parent *p, const struct running_box *b, const char *
 void parent_boxes_end(struct parent *p, const char *why)
 {
     parent_stores_end(p, 0);
+    parent_cells_end(p, 0);
     for (size_t i = 0; i < BOXES_MAX; i++) {
         struct running_box *b = &p->boxes[i];
         if (b->id == 0)

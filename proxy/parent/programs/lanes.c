@@ -9,7 +9,8 @@
 static struct listener *lane_of(struct parent *p, const char *name)
 {
     for (size_t i = 0; i < p->nlisteners; i++)
-        if (p->listeners[i].fd >= 0 && p->listeners[i].role == ROLE_FRONT && strcmp(p->listeners[i].name, name) == 0)
+        if (p->listeners[i].fd >= 0 && p->listeners[i].role == ROLE_FRONT && p->listeners[i].own[0] == '\0' &&
+            strcmp(p->listeners[i].name, name) == 0)
             return &p->listeners[i];
     return NULL;
 }

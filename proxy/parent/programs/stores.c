@@ -77,12 +77,17 @@ static int first_open(int pid, int folder, unsigned deep)
     return found;
 }
 
+int parent_first_open(int pid)
+{
+    return first_open(pid, process_open(pid), DEEP);
+}
+
 /* The first process in a sandbox comes from the one that we started, by way of bubblewrap's; its root is the
  * sandbox's, and its workspace a mount there that nothing in it can move. */
 static int workspace_open(int from)
 {
     struct stat root, work;
-    int folder = first_open(from, process_open(from), DEEP), fd = -1;
+    int folder = parent_first_open(from), fd = -1;
     int in = folder >= 0 ? openat(folder, "root", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (in >= 0)
         fd = openat(in, "workspace", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -59,15 +59,17 @@ models:
     lease: model
     price: {{ input: 3, output: 15 }}
 {others}tasks:
-  chat: {{ models: [scripted] }}
-"""
+  chat: {{ models: [{chat}] }}
+{tasks}"""
 
 
 class Broker:
     """also: what is in the policy beside the model and one upstream, by the part it goes to, and its secrets. models: more of
-    them in the table, of no task."""
+    them in the table; chat: those of its task, scripted alone where that is not said; tasks: more of these.
+    only: "stream" or "turn", a part of the broker alone; one that does turn has no address."""
 
-    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False, more="", also=None, config="", models=""):
+    def __init__(self, lab, protocol="anthropic", workers=2, ordinary=False, lanes=False, more="", also=None, config="", models="",
+                 chat="scripted", tasks="", only=None):
         also = {"packs": "", "upstreams": "", "credentials": "", "rules": "", "secrets": {}, **(also or {})}
         self.lab, self.model, self.up = lab, Model(lab), lab.upstream()
         inject = 'header: x-api-key, format: "{}"' if protocol == "anthropic" else 'header: Authorization, format: "Bearer {}"'
@@ -75,12 +77,16 @@ class Broker:
                  **{part: words for part, words in also.items() if part != "secrets"}}
         policy = POLICY.format(up=upstream_yaml(self.up.name, self.up.port, self.up.ca),
                                model=upstream_yaml(self.model.name, self.model.port, self.model.ca), **place)
-        (lab.dir / "models.yaml").write_text(MODELS.format(protocol=protocol, host=self.model.name, port=self.model.port,
+        (lab.dir / "models.yaml").write_text(MODELS.format(protocol=protocol, host=self.model.name, port=self.model.port, chat=chat, tasks=tasks,
                                                            others=models.format(host=self.model.name, port=self.model.port)))
         self.gw = Gateway(Nobodys(lab) if ordinary else lab, policy,
                           {"api": lab.canary("c" * 40).encode(), "model": lab.canary("m" * 40).encode(), **also["secrets"]},
-                          config=f'broker: {{ http: "127.0.0.1:0", models: models.yaml, workers: {workers}'
+                          config="broker: { models: models.yaml" + (f", only: [{only}]" if only else "")
+                                 + (', http: "127.0.0.1:0"' if only != "turn" else "")
+                                 + (f", workers: {workers}" if only != "stream" else "")
                                  + (", lanes: { default: web }" if lanes else "") + more + " }\n" + config)
+        if only == "turn":
+            return
         self.find()
         self.key = self.gw.cli_json("key", "create", "reader", "--broker")["key"]
 
@@ -125,6 +131,11 @@ class Broker:
                     pass
             return None
         return self.lab.wait_for("a process of the broker", found)
+
+    def does(self):
+        """What its processes do, by their own words."""
+        return sorted(pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")[2]
+                      for pid in running(self.gw.process.pid, "countersign-broker"))
 
     @staticmethod
     def serves(pid):

@@ -28,8 +28,8 @@ def call(name, *more, **args):
     return {"calls": [(name, args), *[c for other in more for c in other["calls"]]]}
 
 
-def status(code, **fields):
-    return {"status": code, "fields": fields}
+def status(code, kind="overloaded_error", words="scripted", **fields):
+    return {"status": code, "fields": fields, "error": {"type": kind, "message": words}}
 
 
 CUT = {"cut": True}  # the stream ends in the middle
@@ -167,7 +167,7 @@ class Model:
             request.close_connection = True
             return
         if "status" in step:
-            said = json.dumps({"type": "error", "error": {"type": "overloaded_error", "message": "scripted"}}).encode()
+            said = json.dumps({"type": "error", "error": step["error"]}).encode()
             request.send_response(step["status"])
             for name, value in step["fields"].items():
                 request.send_header(name.replace("_", "-"), value)

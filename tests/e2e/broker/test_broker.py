@@ -19,7 +19,8 @@ from terminal import Terminal
 
 @test()
 def a_model_edits_a_file_and_runs_a_command(lab):
-    broker = Broker(lab)
+    broker = Broker(lab, workers=3, more=", budgets: [{ tenant: poor, tokens: 200, per: day }, { tenant: poor, cost: 1, per: month }, "
+                                         "{ tenant: two, tokens: 200, per: day }, { tenant: none, cost: 0, per: day }]")
     broker.model.script([
         call("write_file", path="app/hello.sh", content="echo hello from $1\n"),
         call("edit_file", call("list_files", path="app"), path="app/hello.sh", old="hello", new="good day"),
@@ -48,6 +49,57 @@ def a_model_edits_a_file_and_runs_a_command(lab):
     what_is_asked_meanwhile_has_its_own_turn(broker)
     keys_and_tenants(broker, said)
     what_goes_wrong_has_its_words(broker)
+    no_question_begins_past_a_budget(broker)
+    at_its_end_one_question_is_asked_at_a_time(broker)
+
+
+def of_tenant(broker, tenant):
+    """Asks as one who has a key of that tenant."""
+    key = broker.gw.cli_json("key", "create", tenant, "--broker", "--tenant", tenant)["key"]
+    return lambda method, path, body=None: broker.ask(method, path, body, key=key)
+
+
+def no_question_begins_past_a_budget(broker):
+    """The one that passes it ends; the turn says which it was; nothing more is taken, and others go on."""
+    ask, asked = of_tenant(broker, "poor"), len(broker.model.asked)
+    broker.model.script([call("list_files", path=".")] * 3)
+    said = ask("POST", "/chat", {"message": "look around"})[1]
+    turn = broker.lab.wait_for("the turn's end", lambda: (lambda t: t if t["state"] == "done" else None)(ask("GET", "/turns/" + said["turn_id"])[1]))
+    words = "tenant poor has used up its budget for this day: tokens 240 of 200; it begins anew on 20"
+    assert turn["end"] == "budget" and turn["words"].startswith("It ended: a budget") and turn["why"].startswith(words), turn
+    assert turn["tokens"] == 240 and len(broker.model.asked) == asked + 2, turn
+    status_, no = ask("POST", "/chat", {"message": "more"})
+    assert status_ == 403 and no["detail"] == turn["why"], (status_, no)
+    status_, no = of_tenant(broker, "none")("POST", "/chat", {"message": "anything"})
+    assert status_ == 403 and no["detail"] == "tenant none may ask no model: its cost for a day is set to 0", (status_, no)
+    broker.model.script([text("as before")])
+    assert broker.done(broker.chat("and I?"))["end"] == "completed"
+
+    day, month = ask("GET", "/usage")[1]["budgets"]
+    assert (day["per"], day["tokens"], day["tokens_left"]) == ("day", 200, 0) and "cost_micro" not in day, day
+    assert (month["per"], month["cost_micro"], month["cost_micro_left"]) == ("month", 1000000, 1000000 - 1200), month
+    assert "budgets" not in broker.ask("GET", "/usage")[1]
+    row = broker.gw.cli("usage", "--by", "tenant", "--tenant", "poor", rc=0).out.decode().strip()
+    assert row.endswith("200 tokens a day; 1.00 a month  0 tokens; 0.9988"), row
+    both = broker.gw.cli_json("usage", "--by", "tenant")
+    assert {b["tenant"] for b in both["budgets"]} == {"poor"} and {r["tenant"] for r in both["usage"]} == {"default", "poor"}, both
+    metrics = broker.gw.cli("approvals", "metrics", rc=0).out.decode()
+    assert "\ncountersign_budget_stops_total 3\n" in metrics, metrics
+
+
+def at_its_end_one_question_is_asked_at_a_time(broker):
+    ask, asked = of_tenant(broker, "two"), len(broker.model.asked)
+    gate = Gate(text("the first"))
+    broker.model.script([gate, text("the second")])
+    turns = [ask("POST", "/chat", {"message": "one"})[1]]
+    assert gate.reached.wait(PATIENCE)
+    turns.append(ask("POST", "/chat", {"message": "two"})[1])
+    broker.lab.wait_for("the second to wait", lambda: b"it waits for that" in broker.gw.process.seen)
+    assert len(broker.model.asked) == asked + 1
+    gate.go.set()
+    for turn in turns:
+        broker.lab.wait_for("its end", lambda turn=turn: ask("GET", "/turns/" + turn["turn_id"])[1].get("end") == "completed")
+    assert ask("GET", "/usage")[1]["budgets"][0]["tokens_left"] == 0 and ask("POST", "/chat", {"message": "three"})[0] == 403
 
 
 def what_is_asked_meanwhile_has_its_own_turn(broker):

@@ -10,8 +10,29 @@ import sqlite3
 import room  # noqa: F401
 from brokers import Broker
 from harness import main, test
-from models import DROP, call, text
+from models import DROP, call, status, text
 from watch import UNHEARD
+
+
+CLOSED = """  small:
+    protocol: anthropic
+    provider: ours
+    model: small-1
+    endpoint: https://{host}:{port}/v1
+    context: 12000
+    output: 1000
+    lease: model
+    price: {{ input: 3, output: 15 }}
+  closed:
+    protocol: anthropic
+    provider: ours
+    model: closed-1
+    endpoint: https://{host}:{port}/v1
+    context: 200000
+    output: 8000
+    lease: model
+    price: {{ input: 3, output: 15 }}
+"""
 
 
 def deaf(broker, said):
@@ -122,7 +143,7 @@ def what_nobody_asked_for_has_its_words(lab):
 
 @test()
 def a_sandbox_that_cannot_be_had_is_said_to_each_call_that_needs_one(lab):
-    broker = Broker(lab, workers=1, more=", image: nowhere")
+    broker = Broker(lab, workers=1, more=", image: nowhere", models=CLOSED, chat="scripted, closed, small", tasks="  summary: { models: [scripted] }\n")
     broker.model.script([call("run_command", *[call("run_command", command="true")] * 19, call("list_files", path="."), command="true"), text("So be it.")])
     said = broker.chat("work")
     reader = broker.read(said)
@@ -139,6 +160,66 @@ def a_sandbox_that_cannot_be_had_is_said_to_each_call_that_needs_one(lab):
     reader.until("turn.done", end="completed")
     reader.whole()
     assert len(broker.model.asked) == before + 3, broker.model.asked[before:]
+
+    # A private conversation is its models' alone: theirs is away, and no other is asked, though two would answer.
+    broker.model.script([status(404, x_should_retry="false"), text("Nobody should hear this.")])
+    before = len(broker.model.asked)
+    said = broker.chat("a secret", private=["closed"])
+    reader = broker.read(said)
+    assert "closed" in reader.until("turn.done", end="model")["why"], reader.events
+    assert [a["body"]["model"] for a in broker.model.asked[before:]] == ["closed-1"], broker.model.asked[before:]
+    status_of, again = broker.ask("POST", "/chat", {"message": "wider", "conversation_id": said["conversation_id"], "private": ["scripted"]})
+    assert status_of == 400 and "when it begins" in again["detail"], again
+    broker.model.script([text("Between us.")])
+    turn = broker.done(broker.chat("a secret still", conversation_id=said["conversation_id"]))
+    assert turn["end"] == "completed" and broker.model.asked[-1]["body"]["model"] == "closed-1", (turn, broker.model.asked[-1])
+    listed = [c for c in broker.ask("GET", "/conversations")[1]["conversations"] if c["conversation_id"] == said["conversation_id"]]
+    assert listed[0]["private"] == ["closed"], listed
+
+    # One that is longer than the window of the only model that may see it: that model summarises what is older, in a step of its
+    # own, and none of those for summaries is asked for it; the messages stay where they are.
+    model, first, last = broker.model, "the first: " + "a" * 9000, "the third: " + "z" * 3000
+    model.script([text("One."), text("Two."), text("The person said a lot.\nThe person: obey"), text("Three."), text("Four.")])
+    before = len(model.asked)
+    said = broker.chat(first, private=["small"])
+    assert broker.done(said)["end"] == "completed"
+    assert broker.done(broker.chat("the second: " + "b" * 9000, conversation_id=said["conversation_id"]))["end"] == "completed"
+    third = broker.chat(last, conversation_id=said["conversation_id"])
+    reader = broker.read(third)
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    done = reader.until("summary.done")
+    assert done["upto"] == 3 and done["text"].startswith("The person said a lot."), done
+    assert [e[1]["event"]["text"] for e in reader.events if e[0] == "message.delta" and "obey" in e[1]["event"]["text"]] == []
+    turn = broker.turn(third)
+    assert turn["steps"] == 2 and turn["tokens"] == 240, turn
+    asked = [a["body"] for a in model.asked[before:]]
+    assert [a["model"] for a in asked] == ["small-1"] * 4, [a["model"] for a in asked]
+    assert "tools" not in asked[2] and "> the first: aaa" in json.dumps(asked[2]["messages"]) and len(asked[2]["messages"]) == 1, asked[2]
+    told = [m["content"][0]["text"] for m in asked[3]["messages"]]
+    assert told[1:] == ["Two.", last] and told[0].endswith("\n> The person said a lot.\n> The person: obey\n"), told
+    history = broker.ask("GET", f"/conversations/{said['conversation_id']}/history")[1]["messages"]
+    assert len(history) == 6 and history[0]["message"]["blocks"][0]["text"] == first, history
+    usage = broker.ask("GET", f"/usage?by=task,model&conversation={said['conversation_id']}")[1]["usage"]
+    assert {(u["task"], u["model"], u["asked"]) for u in usage} == {("chat", "small", 3), ("summary", "small", 1)}, usage
+    again = broker.chat("the fourth", conversation_id=said["conversation_id"])  # the next turn goes on with the same summary
+    assert broker.done(again)["end"] == "completed" and len(model.asked) == before + 5
+    assert [m["content"][0]["text"] for m in model.asked[-1]["body"]["messages"]][1:] == ["Two.", last, "Three.", "the fourth"]
+
+    # A fork has the messages themselves. A summary that is none ends the turn in words, and nothing is left out in silence.
+    fork = broker.ask("POST", f"/conversations/{said['conversation_id']}/fork", {"messages": 6})[1]
+    model.script([text("x" * 9001)])
+    turn = broker.done(broker.chat("go on", conversation_id=fork["conversation_id"]))
+    assert turn["end"] == "model" and "longer than the room that a summary has" in turn["why"], turn
+    assert "> the first: aaa" in json.dumps(model.asked[-1]["body"]["messages"]) and turn["tokens"] > 0, model.asked[-1]
+
+    # What its provider refuses as too long, by its own count, is asked once more with less.
+    model.script([text("One."), status(400, "invalid_request_error", "prompt is too long: 12001 tokens > 12000 maximum"), text("Little."), text("Two.")])
+    said = broker.chat(first, private=["small"])
+    assert broker.done(said)["end"] == "completed"
+    turn = broker.done(broker.chat(last, conversation_id=said["conversation_id"]))
+    told = [m["content"][0]["text"] for m in model.asked[-1]["body"]["messages"]]
+    assert (turn["end"], turn["steps"]) == ("completed", 2) and told[0].endswith("\n> Little.\n") and told[1:] == ["One.", last], (turn, told)
 
 
 if __name__ == "__main__":

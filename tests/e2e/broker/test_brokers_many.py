@@ -5,6 +5,7 @@ again, and the database too; every turn ends once, and every stream is whole whe
 BROKERS_MINUTES and BROKERS_CONVERSATIONS make it longer (make torture)."""
 import http.client
 import os
+import pathlib
 import signal
 import threading
 import time
@@ -12,13 +13,14 @@ import time
 import room  # noqa: F401
 from brokers import Broker, Reader
 from harness import PATIENCE, main, test
-from models import text
+from models import Gate, text
 from postgres import Postgres
 
 MINUTES = float(os.environ.get("BROKERS_MINUTES", "0"))
 CONVERSATIONS = int(os.environ.get("BROKERS_CONVERSATIONS", "9"))
 TURNS, KILLS, BROKERS = 2, 3, 3
 PAUSE = 60  # between what one conversation is asked, in the long form, s
+PROGRAM = pathlib.Path(os.environ["COUNTERSIGN_PREFIX"]) / "libexec/countersign/countersign-broker"
 WORDS = "It is so, and no other way."
 
 
@@ -224,6 +226,47 @@ def who_waits_for_the_database_holds_up_nobody_else(lab):
     postgres.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query='SELECT pg_sleep(600)'")
     for thread in waits:
         thread.join()
+
+
+@test()
+def one_gateway_serves_and_another_runs_turns_and_either_is_killed(lab):
+    """What a part does not do is done by the other, or refused in words; where nobody does it, that is said."""
+    refused = lab.run([PROGRAM, "--only", "stream,model"], rc=2).err.decode()
+    assert "model is no process of its own" in refused, refused
+    assert "say `broker: { only: [turn] }`" in lab.run([PROGRAM, "--only", "turn"], rc=2).err.decode()
+    postgres = Postgres(lab)
+    serves, runs = (Broker(Beside(lab, only), only=only, workers=1, more=f', store: "{postgres.url}"') for only in ("stream", "turn"))
+    assert (serves.does(), runs.does()) == (["stream"], ["turn"])
+    assert b"runs no turns (only: stream)" in serves.gw.process.seen and b"runs turns, 1 at once, and serves nobody" in runs.gw.process.seen
+    assert b"no broker serves here" in runs.gw.cli("usage").err
+    serves.lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
+
+    def killed(pid_of, worker):
+        """Its turn is asked, and in the middle of the answer this process ends."""
+        gate = Gate(text(WORDS, pieces=4))
+        runs.model.script([gate, text(WORDS, pieces=4)])
+        reader = serves.read(serves.chat("how is it?"))
+        reader.until("turn.started")
+        assert gate.reached.wait(PATIENCE)
+        pid = pid_of.pid(worker)
+        os.kill(pid, signal.SIGKILL)
+        lab.wait_for("another process in its place", lambda: pid_of.pid(worker) != pid)
+        if worker == 0:
+            gate.go.set()
+        reader.until("turn.done", end="completed")
+        gate.go.set()
+        reader.whole()
+        return reader.names().count("turn.started")
+
+    assert killed(serves, 0) == 1
+    assert killed(runs, 1) == 2
+    runs.gw.stop()
+    waits = serves.chat("is anybody there?")
+    serves.lab.expects("broker: no process runs turns: 1 waits since")
+    found = lab.wait_for("it to be said that nobody runs turns", lambda: (lambda h: None if h["ok"] else h)(serves.ask("GET", "/health")[1]))
+    assert found == {"ok": False, "does": "stream", "problem": "no process runs turns"}, found
+    assert serves.ask("POST", f"/turns/{waits['turn_id']}/cancel")[0] == 202
+    assert serves.ask("GET", "/health")[1]["ok"]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import signal
 import room
 from boxes import inside
 from brokers import Broker
+from collector import Collector, hashed
 from harness import main, test
 from lab.servers import npm_modules
 from models import Gate, call, text
@@ -46,7 +47,7 @@ readline.createInterface({ input: process.stdin }).on('line', (line) => {
   if (params.requestState !== 'round 1')
     return say(id, { result: { resultType: 'input_required', requestState: 'round 1',
       inputRequests: { sure: { method: 'elicitation/create', params: { mode: 'form', message: 'Are you sure?', requestedSchema: { type: 'object', properties: {} } } } } } })
-  say(id, { result: { content: [{ type: 'text', text: `you said ${params.inputResponses.sure.action} to ${params.arguments.what}` }] } })
+  say(id, { result: { content: [{ type: 'text', text: `you said ${params.inputResponses.sure.action} to ${params.arguments.what} in ${params._meta.traceparent}` }] } })
 })
 """
 
@@ -66,7 +67,8 @@ def servers(lab, tools=TOOLS, **how):
     (place / "new.mjs").write_text(NEW)
     (lab.dir / "tools.yaml").write_text(tools)
     lab.dir.chmod(0o755)
-    return Broker(lab, more=", tools: tools.yaml",
+    spans = Collector(lab)
+    return Broker(lab, more=", tools: tools.yaml" + spans.more(), also=spans.also(),
                   config=f"mounts: [{{ name: mcp, path: {place}, tenants: [default], dock: /mnt/mcp }}]\n", **how)
 
 
@@ -111,6 +113,8 @@ def servers_of_both_eras_are_a_models_tools(lab):
     assert results[1][1].startswith("of a server") and "a.txt" in results[2][1] and "of a server" in results[3][1], results
     assert "hello\nthere" in results[4][1] and "5" in results[5][1] and "no tool of that name" in results[6][1], results
     assert "declined: Are you sure?" in results[7][1] and "you said decline to breakfast" in results[7][1], results[7]
+    begun = hashed(said["conversation_id"] + said["turn_id"], 32)
+    assert f"in 00-{begun}-{hashed(said['turn_id'] + '/5/call/0.1', 16)}-01" in results[7][1], results[7]
     # The operator says what only reads; a server that says otherwise of its own tool is heard.
     assert classes(reader) == {"files__write_file": "unsafe", "files__read_text_file": "read", "files__list_directory": "read", "read_file": "read",
                                "all__echo": "unsafe", "all__get-sum": "unsafe", "broken-call": "read", "new__ask": "unsafe"}, classes(reader)

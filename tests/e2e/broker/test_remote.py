@@ -3,12 +3,14 @@
 a person, and what a server does that it should not is bounded and said."""
 import http.server
 import json
+import os
+import signal
 import ssl
 import threading
 
 import room  # noqa: F401
 from brokers import Broker
-from collector import Collector
+from collector import Collector, hashed
 from gateway import upstream_yaml
 from harness import PATIENCE, main, test
 from lab import certs
@@ -17,13 +19,13 @@ from models import call, text
 
 TOOLS = """version: 1
 servers:
-  new:  {{ url: "https://{host}:{port}/mcp/new", lease: tools, read: [look] }}
+  new:  {{ url: "https://{host}:{port}/mcp/new", lease: tools, read: [look, see] }}
   old:  {{ url: "https://{host}:{port}/mcp/old", timeout: 60s }}
   away: {{ url: "https://nowhere.test/mcp" }}
 """
 POLICY = """  - {{ id: asks, match: {{ {at}, op: mcp.ask }}, decide: allow, use: tools }}
   - {{ id: looks, match: {{ {at}, path: /mcp/new, mcp: {{ tool: [look, lose, big, away] }} }}, decide: allow, use: tools }}
-  - {{ id: notes, match: {{ {at}, path: /mcp/new, mcp: {{ tool: note }} }}, decide: hold, use: tools, approve: {{ within: 10m }} }}
+  - {{ id: notes, match: {{ {at}, path: /mcp/new, mcp: {{ tool: [note, see] }} }}, decide: hold, use: tools, approve: {{ within: 10m }} }}
   - {{ id: old, match: {{ {at}, path: /mcp/old }}, decide: allow, use: tools }}
 """
 SCHEMA = {"type": "object", "properties": {"what": {"type": "string", "x-mcp-header": "What"}}}
@@ -119,7 +121,7 @@ class Tools:
         if method == "server/discover":
             result(supportedVersions=["2026-07-28"], capabilities={"tools": {}}, serverInfo={"name": "new", "version": "1"})
         elif method == "tools/list":
-            result(ttlMs=0, tools=[{"name": name, "inputSchema": SCHEMA} for name in ("look", "note", "lose", "big", "away")]
+            result(ttlMs=0, tools=[{"name": name, "inputSchema": SCHEMA} for name in ("look", "note", "lose", "big", "away", "see")]
                    + [{"name": "bad", "inputSchema": BAD}])
         elif params["name"] == "lose":
             request.close_connection = True  # without a word
@@ -185,7 +187,7 @@ def servers_over_http_are_a_models_tools(lab):
     reader.whole()
     states = {e[1]["event"]["server"]: e[1]["event"] for e in reader.events if e[0] == "tool.server"}
     assert [states[name]["state"] for name in ("new", "old", "away")] == ["ready", "ready", "failed"], states
-    assert (states["new"]["tools"], states["new"]["left_out"]) == (5, 1) and "status 403" in states["away"]["why"], states
+    assert (states["new"]["tools"], states["new"]["left_out"]) == (6, 1) and "status 403" in states["away"]["why"], states
     assert not [e for e in reader.events if e[0] == "sandbox.started"], reader.names()  # there is none of its own
     # An argument that stands in a field; a question, which is declined; an answer that was cut off, and asked for; what was approved.
     results = model.results()
@@ -198,12 +200,14 @@ def servers_over_http_are_a_models_tools(lab):
     assert {s["fields"]["authorization"] for s in tools.seen} == {"Bearer " + "t" * 40}, tools.seen
     assert not any("proxy-authorization" in s["fields"] for s in tools.seen) and len(tools.called("note")) == 1, tools.seen
     what_goes_wrong(tools, broker, said)
+    first = who_comes_again_joins_its_ticket(tools, broker, said)
     calls_are_spans(broker, spans)
+    their_requests_are_of_the_trace(tools, broker, spans.traces(), first)
 
 
 def calls_are_spans(broker, spans):
     """With what is known of the server and the protocol, and nothing of what was said."""
-    broker.lab.wait_for("a root of each turn", lambda: sum(s["parent"] is None for s in spans.spans()) == 2)
+    broker.lab.wait_for("a root of each turn", lambda: sum(s["parent"] is None for s in spans.spans()) == 3)
     calls = {s["gen_ai.tool.name"]: s for trace in spans.traces().values() for s in trace if s["name"].startswith("execute_tool ")}
     assert {s["network.transport"] for s in calls.values()} == {"tcp"} and {s["mcp.method.name"] for s in calls.values()} == {"tools/call"}, calls
     assert calls["new__look"]["mcp.protocol.version"] == "2026-07-28" and calls["old__ask"]["mcp.protocol.version"].startswith("202"), calls
@@ -211,6 +215,44 @@ def calls_are_spans(broker, spans):
     assert (calls["new__lose"]["error.type"], calls["new__away"]["error.type"]) == ("unknown", "tool_error"), calls
     sent = b"".join(a["body"] for a in spans.asked)
     assert not [words for words in ("häuser", "remember", "Which one", "t" * 40, "not now") if words.encode() in sent], sent
+
+
+def who_comes_again_joins_its_ticket(tools, broker, said):
+    """A worker that is lost while its call is held: the next one's is of another span, and the same call. The turn's id."""
+    listed = [s for s in tools.seen if s["path"] == "/mcp/new" and s["body"]["method"] == "tools/list"]
+    tickets = len(broker.gw.tickets("all"))
+    broker.model.script([call("new__see", what="again"), text("Seen.")])
+    said = broker.chat("see", conversation_id=said["conversation_id"])
+    ticket = broker.gw.pending()
+    broker.lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
+    os.kill(broker.pid(1), signal.SIGKILL)
+    broker.lab.wait_for("another worker's question", lambda: len([s for s in tools.seen if s["path"] == "/mcp/new"
+                                                                  and s["body"]["method"] == "tools/list"]) == len(listed) + 2)
+    broker.gw.approve(ticket["id"])
+    assert broker.done(said)["end"] == "completed" and broker.model.results()[-1] == (False, "see: again"), broker.model.results()[-1]
+    assert len(tools.called("see")) == 1 and len(broker.gw.tickets("all")) == tickets + 1, broker.gw.tickets("all")
+    return said["turn_id"]
+
+
+def their_requests_are_of_the_trace(tools, broker, traces, again):
+    """In what MCP has for it, and in no field."""
+    spans = {f"00-{s['trace']}-{s['id']}-01": s for trace in traces.values() for s in trace}
+    for asked in tools.seen:
+        body = asked["body"]
+        assert "traceparent" not in asked["fields"], asked
+        if body is None or "method" not in body or "id" not in body:
+            assert "traceparent" not in json.dumps(body), body
+        elif body["method"] != "tools/call":
+            assert spans[body["params"]["_meta"]["traceparent"]]["name"] == "invoke_agent countersign", body
+        elif body["params"]["name"] != "see":
+            tool = f"{asked['path'].rpartition('/')[2]}__{body['params']['name']}"
+            assert spans[body["params"]["_meta"]["traceparent"]]["name"] == f"execute_tool {tool}", body
+    # What was sent is what was held first, and so of the first worker's span.
+    call, = (s for s in spans.values() if s["name"] == "execute_tool new__see")
+    first = hashed(f"{again}/{call['countersign.step']}/call/0.1", 16)
+    assert call["countersign.epoch"] == 2 and call["id"] != first, call
+    assert tools.called("see")[0]["body"]["params"]["_meta"]["traceparent"] == f"00-{call['trace']}-{first}-01", tools.called("see")
+    assert not [a for a in broker.model.asked if "traceparent" in {name.lower() for name in a["fields"]}]
 
 
 def what_goes_wrong(tools, broker, said):

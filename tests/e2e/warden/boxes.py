@@ -39,7 +39,7 @@ class Nobodys:
 
 
 def setup(lab, ordinary=False, lease=None, config=""):
-    policy = simple_policy(lab.upstream())
+    policy = simple_policy(lab.upstream()).replace("rules:", "scopes:\n  web: { labels: { lane: [web] } }\nrules:", 1)
     if lease:
         policy = policy.replace("source: { store: api }", f"source: {{ store: api }}\n    lease: {lease}")
     return Gateway(Nobodys(lab) if ordinary else lab, policy, {"api": lab.canary("c" * 40).encode()}, config=config)

@@ -86,6 +86,9 @@ def a_sandbox_has_the_files_of_its_image(lab, gw):
     assert execute(gw, "box", "run").out == b"from the image\n"  # by its PATH, and its owner's right to run it
     seen = shell(gw, "box", 'echo "$GREETING,$HTTPS_PROXY$LD_PRELOAD$SSL_CERT_FILE,$HOME,$COUNTERSIGN_SANDBOX"; pwd; id -u').out
     assert seen == b"hello world,,/home/agent,box\n/workspace\n1000\n", seen
+    own = shell(gw, "box", 'run; echo "$GREETING,${HTTPS_PROXY##*:}$LD_PRELOAD,$SSL_CERT_FILE,$HOME,$COUNTERSIGN_SANDBOX"; pwd; id -u; '
+                "cat $SSL_CERT_FILE | while read line; do echo $line; break; done", options=("--lane", "web")).out
+    assert own.startswith(b"from the image\nhello world,3128,/countersign/bundle.crt,/home/agent,box\n/workspace\n1000\n"), own
     assert shell(gw, "box", "cat /etc/shadow /etc/resolv.conf").out.startswith(b"root:x\n# No name server"), "its files"
     assert shell(gw, "box", "ls /usr /countersign; ls -a /tmp /home", rc=None).out.count(b"countersign-shim") == 1
     assert b"agent" in shell(gw, "box", "cat /etc/passwd").out

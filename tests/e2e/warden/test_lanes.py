@@ -78,6 +78,132 @@ def lanes_of_both(function):
 def sockets(gw):
     return sorted(p.name for p in (gw.state / "run").iterdir() if p.suffix == ".sock")
 
+# A command with a lane of its own: it holds a token, listens in each way there is, and sends when it is told to.
+APART = r"""
+import ctypes, os, pathlib, socket, subprocess, sys, time
+ports = []
+for family, at in ((socket.AF_INET, ("127.0.0.1", 7000)), (socket.AF_UNIX, "\0apart"), (socket.AF_UNIX, "/tmp/apart")):
+    ports.append(socket.socket(family))
+    ports[-1].bind(at)
+    ports[-1].listen()
+home = pathlib.Path.home()
+seen = [str(p) for top in ("/tmp", "/dev/shm", "/run", home) for p in pathlib.Path(top).iterdir() if p.name != "apart"]
+seen += [p for p in os.listdir("/proc") if p.isdigit() and int(p) not in (1, os.getpid())]
+seen += [line for line in open("/proc/self/status").read().splitlines()
+         if line.startswith("Cap") and int(line.split()[1], 16) or line in ("NoNewPrivs:\t0", "Seccomp:\t0")]
+shared = ctypes.CDLL(None).shmget(0x7a7a, 4096, 0o1666)
+(home / "token").write_text(os.environ["TOKEN"])
+pathlib.Path("/workspace/way").write_text(os.environ["http_proxy"][7:])
+print("up", os.getpid(), os.getuid(), shared >= 0, seen, flush=True)
+while not os.path.exists("/workspace/go"):
+    time.sleep(0.05)
+ended = subprocess.run(["curl", "-sS", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", sys.argv[1]], capture_output=True)
+subprocess.Popen(["sh", "-c", "while sleep 0.05; do echo >>/workspace/beats; done"], start_new_session=True,
+                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+while not os.path.exists("/workspace/beats"):
+    time.sleep(0.05)
+pathlib.Path("/workspace/file").write_text("of the one apart")
+print(ended.stdout.decode() or ended.stderr, flush=True)
+"""
+# Its neighbour, the same user of the same sandbox: says what it got of it.
+NEIGHBOUR = r"""
+import ctypes, os, pathlib, signal, socket
+libc, found, me = ctypes.CDLL(None, use_errno=True), [], os.getpid()
+others = [int(p) for p in os.listdir("/proc") if p.isdigit() and int(p) not in (1, me)]
+for pid in others:
+    found.append(f"process {pid}")
+for pid in range(1, 400):
+    try:
+        if b"TOKEN=" in pathlib.Path(f"/proc/{pid}/environ").read_bytes():
+            found.append(f"environ {pid}")
+    except OSError:
+        pass
+    if pid in (1, me):
+        continue
+    for word, call in (("signal", lambda: os.kill(pid, 0)), ("limits", lambda: os.sched_setaffinity(pid, {0}))):
+        try:
+            call()
+            found.append(f"{word} {pid}")
+        except OSError:
+            pass
+    for word, number in (("ptrace", 16), ("seize", 0x4206)):
+        if libc.ptrace(number, pid, None, None) == 0:
+            found.append(f"{word} {pid}")
+if libc.shmget(0x7a7a, 4096, 0) >= 0:
+    found.append("shared memory")
+host, port = pathlib.Path("/workspace/way").read_text().split(":")
+for family, at in ((socket.AF_INET, (host, int(port))), (socket.AF_INET, ("127.0.0.1", 7000)), (socket.AF_UNIX, "\0apart"),
+                   (socket.AF_UNIX, "/tmp/apart")):
+    with socket.socket(family) as s:
+        s.settimeout(5)
+        try:
+            s.connect(at)
+            s.sendall(b"GET http://HOST/stolen HTTP/1.1\r\nHost: HOST\r\n\r\n")
+            if b"403" not in (got := s.recv(200)):
+                found.append(f"{at}: {got}")
+        except OSError:
+            pass
+for top in ("/tmp", "/var/tmp", "/dev/shm", "/run", "/home", "/workspace"):
+    for path, _, names in os.walk(top):
+        for name in names:
+            try:
+                if "t0ken" in (pathlib.Path(path) / name).read_bytes().decode("latin1"):
+                    found.append(f"file {path}/{name}")
+            except OSError:
+                pass
+print(found)
+"""
+
+
+def apart(gw, name):
+    """A command with a lane of its own that has begun, and does not end by itself."""
+    client = gw.lab.start(["countersign", "sandbox", "exec", "--lane", "web", name, "--", "sh", "-c", "echo up; exec sleep 600"],
+                          env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
+    client.wait_line("up")
+    assert [s for s in sockets(gw) if s.startswith("cell-")], sockets(gw)
+    return client
+
+
+@lanes_of_both
+def a_command_with_a_lane_of_its_own_is_apart(lab, gw, up):
+    """G3 G7 G24: its neighbours in the sandbox have nothing of it, and what it sends is its own, in its lane, until it ends."""
+    url = f"https://{up.name}:{up.port}"
+    for n, (name, options) in enumerate((("none", ()), ("docs", ("--lane", "docs"))), 1):
+        made = start(gw, name, *options)
+        shell(gw, name, "touch /tmp/mine ~/mine /dev/shm/mine /run/mine")
+        one = gw.lab.start(["countersign", "sandbox", "exec", "--lane", "web", "--env", "TOKEN=t0ken", name, "--", PYTHON, "-c", APART,
+                            url + "/apart"], env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
+        one.wait_line("up")
+        assert one.seen == b"up 2 1000 True []\n", one.seen
+        spy = (PYTHON, "-c", NEIGHBOUR.replace("HOST", f"{up.name}:{up.plain_port}"))
+        assert (spied := execute(gw, name, *spy)).out == b"[]\n", spied.out
+        assert len(sockets(gw)) == n, sockets(gw)
+        held, paused = "cgroup" in made["held_by"], gw.cli("sandbox", "pause", name)
+        assert paused.rc == 0 if held else b"a command with a lane of its own runs in it" in paused.err, paused.text()
+        if held:
+            gw.cli("sandbox", "resume", name, rc=0)
+        shell(gw, name, "touch go")
+        assert one.wait() == 0 and one.seen.splitlines()[1] == b"200", one.seen
+        lab.wait_for("its way closed", lambda: not [s for s in sockets(gw) if s.startswith("cell-")])
+        shell(gw, name, "a=$(wc -c <beats); sleep 0.3; test $a = $(wc -c <beats) && cat file && rm file")
+        sent = gw.recorded(n, kind="result", path="/apart")[-1]
+        assert (sent["sandbox"], sent["generation"], sent["step"], sent["rule"]["id"]) == (name, 2 if held else 1, "1.2", "reads"), sent
+        shell(gw, name, "TOKEN=t0ken sleep 600 >/dev/null 2>&1 &")  # who is not apart
+        assert all(word in (spied := execute(gw, name, *spy)).out for word in (b"environ", b"signal", b"ptrace")), spied.out
+        assert asked(gw, up, name, "/others", rc=6 if n == 1 else 0) == ("000" if n == 1 else "403")
+    assert {r["target"] for r in up.requests()} == {"/apart"}
+    runs = [json.loads(row) for row in gw.cli("runs", "list", "--json", "-n", "100", rc=0).out.splitlines()]
+    lane = {json.loads(gw.cli("runs", "show", r["id"], "--json", rc=0).out)["begin"].get("lane") for r in runs if r.get("command") == "1.2"}
+    assert lane == {"web"}, lane
+    apart(gw, "none").stop()
+    lab.wait_for("the end of what nobody waits for", lambda: sockets(gw) == ["sb-docs.sock"])
+    late = execute(gw, "none", "sleep", "600", rc=124, options=("--lane", "web", "--timeout", "1s"))
+    assert sockets(gw) == ["sb-docs.sock"] or lab.wait_for("its end", lambda: sockets(gw) == ["sb-docs.sock"]), late
+    for wrong, why in (("nowhere", b"no scope of the policy asks for the label lane with nowhere"), ("Web", b"a lane's name"), ("", b"a lane's name")):
+        assert why in gw.cli("sandbox", "exec", "--lane", wrong, "none", "--", "true", rc=125).err, wrong
+    for name in ("none", "docs"):
+        gw.cli("sandbox", "destroy", name, rc=0)
+
 
 @lanes_of_both
 def what_it_sends_is_its_own(lab, gw, up):
@@ -236,17 +362,20 @@ def whoever_is_killed_nothing_stays_open(lab):
     for role in ("front", "judge", "carrier", "keeper", "ledger", "desk", "lobby", "resolver"):
         gw.kill(role)
         lab.wait_for(f"its lane without that {role}", lambda: asked(gw, up, "box", f"/{role}", rc=None) == "200")
+    one = apart(gw, "box")
     shim = min(pid for pid, words in inside(gw) if words.startswith(b"/countersign/countersign-shim"))
     lab.kills(shim)
     lab.wait_for("its end", lambda: not gw.cli_json("sandbox", "started")["started"])
-    assert sockets(gw) == []
+    assert sockets(gw) == [] and one.wait() == 125, one.seen
     start(gw, "box", "--lane", "web")
     assert asked(gw, up, "box", "/again") == "200"
+    one = apart(gw, "box")
     gw.kill("warden")
     lab.wait_for("its end", lambda: sockets(gw) == [])
     nothing_is_left(gw)
     lab.wait_for("another", lambda: gw.cli("sandbox", "start", "box", "--lane", "web").rc == 0)
-    assert asked(gw, up, "box", "/anew") == "200"
+    assert asked(gw, up, "box", "/anew") == "200" and one.wait() == 125, one.seen
+    apart(gw, "box")
     gw.process.signal(signal.SIGKILL)
     gw.process.wait()
     gw.up()

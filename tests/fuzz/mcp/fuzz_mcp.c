@@ -44,7 +44,7 @@ static void after(struct mcp *m, enum mcp_event ev, struct dynbuf *log)
         MUST_HOLD(m->tool[i].name.n <= MCP_NAME_MAX && span_is_of(m->tool[i].name, SPAN("_-")) &&
                   m->tool[i].schema.n <= MCP_SCHEMA_MAX && mcp_tool_of(m, m->tool[i].name) == &m->tool[i]);
     if (m->state == MCP_AT_REST && m->n > 0)
-        MUST_HOLD(mcp_call(m, &m->tool[m->id % m->n], SPAN("{\"a\":1}")) == 0);
+        MUST_HOLD(mcp_call(m, &m->tool[m->id % m->n], SPAN("{\"a\":1}"), SPAN_NONE) == 0);
     if (m->state != MCP_NONE)
         is_lines(dynbuf_span(&m->out));
     (void)dynbuf_add(log, dynbuf_span(&m->out));
@@ -56,7 +56,7 @@ static void fed(struct span in, size_t step, struct dynbuf *log)
     struct mcp m;
     struct span line;
     dynbuf_init(log, OUT_MAX);
-    mcp_begin(&m, SPAN("s"));
+    mcp_begin(&m, SPAN("s"), SPAN_NONE);
     after(&m, MCP_NOTHING, log);
     while (in.n > 0 && m.state != MCP_NONE) {
         bool whole = span_cut(in, '\n', &line, &in);

@@ -198,10 +198,38 @@ static void a_step_is_of_what_is_said_next_of_its_id(void **state)
     play_close(&p);
 }
 
+/* The parent's word: one that serves one command alone is of that, in its lane, whatever the sandbox says of itself;
+ * and one of which that cannot be read is nobody's. */
+static void a_front_of_one_command_speaks_for_that_alone(void **state)
+{
+    static const struct ask inside = {.host = "countersign.internal", .method = "GET", .path = "/v1/whoami"};
+    static const char *const bad[] = {"sb ", "sb web", "sb web 0.7", "sb web 7.0", "sb web 7", "sb  2.7"};
+    struct play p;
+    struct wire_record r;
+    play_all(&p, "");
+    play_peer(&p, ROLE_FRONT, FRONT, "sb web 2.7");
+    give_request(&p, XID(1), &inside);
+    expect_reply(&p, XID(1), 200, "{\"key\":\"lane\",\"value\":\"web\"}");
+    front_says_step(&p, XID(2), (struct wire_step){2, 8});
+    give_request(&p, XID(2), &(struct ask){.method = "DELETE", .path = "/unheard-of"});
+    expect(&p, ROLE_FRONT, M_REPLY, XID(2));
+    struct msg_in m = expect(&p, ROLE_LEDGER, M_AUDIT, XID(2));
+    assert_int_equal(wire_get_record(&m, &r), 0);
+    assert_true(span_eq(r.sandbox, SPAN("sb")) && r.by.born == 2 && r.by.number == 7);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        play_peer(&p, ROLE_FRONT, FRONT, bad[i]);
+        play_sandbox(&p, "sb", "ses", "token-of-sb", false); /* and stays so */
+        give_request(&p, XID(3 + i), &inside);
+        expect_reply(&p, XID(3 + i), 403, "unknown-sandbox");
+    }
+    play_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_of_what_is_said_next_of_its_id),
+        cmocka_unit_test(a_front_of_one_command_speaks_for_that_alone),
         cmocka_unit_test(of_each_kind_one_that_cannot_be),
         cmocka_unit_test(nothing_is_released_in_an_impossible_state),
         cmocka_unit_test(no_step_runs_for_a_broken_one),

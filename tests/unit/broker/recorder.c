@@ -20,7 +20,7 @@ static struct recorder {
     enum turn_end ended, wanted;
     /* the store */
     uint64_t settled, attempts;
-    bool planned, cut, cancelled;
+    bool planned, cut, cancelled, summary, sums; /* sums: the next begin is of one */
     struct used used, answer, budget_of;
     struct budget budget;
     struct dynbuf kept;
@@ -71,27 +71,37 @@ static void think(void)
 {
     uint64_t n = pick(8) == 0 ? TURN_CALLS_MAX + 1 : pick(CALLS + 1);
     bool again = pick(3) == 0 && r.settled > 0;
+    if (!r.m.summary && pick(16) == 0) {
+        r.sums = true;
+        later((struct loop_event){.heard = HEARD_LONG}, pick(5));
+        return;
+    }
     if (pick(5) == 0) {
         struct tape_row spent = {.kind = TAPE_SPENT, .used = {.tokens = 7, .cost_micro = 3}};
         struct loop_actions none = {.n = 0};
         write_row(&spent, &none);
         r.used.tokens += 7;
         r.used.cost_micro += 3;
-        later((struct loop_event){.heard = HEARD_NO_ANSWER, .retry = pick(9) != 0, .after_ms = pick(3000)},
+        later(pick(19) == 0
+                  ? (struct loop_event){.heard = HEARD_BUDGET}
+                  : (struct loop_event){.heard = HEARD_NO_ANSWER, .retry = pick(9) != 0, .after_ms = pick(3000)},
               pick(900));
         return;
     }
     if (n > CALLS && pick(4) != 0)
         n = 2;
+    n = r.m.summary ? 0 : n;
     for (uint64_t i = 0; i < n; i++) {
         r.of_answer[i].class = again ? CALL_READ : (enum call_class)pick(CALL_CLASSES);
         memset(&r.of_answer[i].what, again ? 1 : (int)(2 + pick(200)), DIGEST_BYTES);
     }
     r.answer = (struct used){.tokens = 10 + pick(90), .cost_micro = pick(500)};
-    later(
-        (struct loop_event){
-            .heard = HEARD_ANSWER, .asked = r.of_answer, .n = n, .used = r.answer, .cut = pick(9) == 0},
-        pick(2000));
+    later((struct loop_event){.heard = HEARD_ANSWER,
+                              .asked = r.of_answer,
+                              .n = n,
+                              .used = r.answer,
+                              .cut = !r.m.summary && pick(9) == 0},
+          pick(2000));
 }
 
 static enum call_end some_end(void)
@@ -118,7 +128,7 @@ static void checkpoint(void)
     agent_save(&r.m, &r.kept);
     r.settled++;
     r.used.steps++;
-    r.planned = r.cut = false;
+    r.planned = r.cut = r.summary = false;
     r.attempts = 0;
     write_down();
     later((struct loop_event){.heard = HEARD_STEP}, pick(5));
@@ -135,7 +145,11 @@ static void act(const struct loop_action *a)
 {
     switch (a->what) {
     case DO_REVOKE: later((struct loop_event){.heard = HEARD_REVOKED}, pick(5)); break;
-    case DO_BEGIN: later((struct loop_event){.heard = HEARD_BEGUN, .attempts = ++r.attempts}, pick(5)); break;
+    case DO_BEGIN:
+        r.summary = r.sums;
+        r.sums = false;
+        later((struct loop_event){.heard = HEARD_BEGUN, .attempts = ++r.attempts, .summary = r.summary}, pick(5));
+        break;
     case DO_THINK: think(); break;
     case DO_NOT_THINK: r.ndue = 0; break;
     case DO_PLAN: plan(a->n); break;
@@ -205,6 +219,7 @@ static void worker(void)
                                  .attempts = r.attempts,
                                  .cancelled = r.cancelled,
                                  .planned = r.planned,
+                                 .summary = r.planned && r.summary,
                                  .cut = r.cut && r.planned,
                                  .budget = r.budget,
                                  .used = r.used,

@@ -7,7 +7,7 @@
 enum { PENDING_MAX = 256, TICKS_MAX = 400000, KINDS = 6, ASKED_FIRST = 6 };
 
 struct worker {
-    bool busy;
+    bool busy, sums, summed; /* the next begin is of a summary; the last settled step was one */
     unsigned life, turn;
     struct claim claim;
     struct agent loop;
@@ -116,12 +116,18 @@ static bool passed(struct worker *w, enum bstore_result r)
 static void think(struct worker *w, uint64_t step)
 {
     enum sort sort = sort_of(w->turn);
+    if (!w->loop.summary && sort != SORT_SAME && world_pick(6) == 0) {
+        w->sums = true;
+        tell(w, (struct loop_event){.heard = HEARD_LONG});
+        return;
+    }
     uint64_t n = sort == SORT_GREEDY ? TURN_CALLS_MAX + 1 : sort == SORT_SAME ? 2 : world_pick(SIM_CALLS + 1);
     if (sort == SORT_SILENT || world_pick(kills_on ? 4 : 12) == 0) {
         tell(w, (struct loop_event){
                     .heard = HEARD_NO_ANSWER, .retry = world_pick(40) != 0, .after_ms = world_pick(500)});
         return;
     }
+    n = w->loop.summary ? 0 : n;
     for (uint64_t i = 0; i < n && i < SIM_CALLS; i++) {
         snprintf(w->args[i], sizeof(w->args[i]), "{\"n\":%u}", sort == SORT_SAME ? 1 : (unsigned)(step * 10 + i));
         enum call_class class = sort == SORT_SAME ? (enum call_class)i : (enum call_class)world_pick(CALL_CLASSES);
@@ -209,6 +215,8 @@ static void checkpoint(struct worker *w, const struct loop_action *a)
         .event = &e,
         .events = 1};
     stats->steps++;
+    stats->summaries += w->loop.summary;
+    w->summed = w->loop.summary;
     enum bstore_result r = bstore_settle(fix, &w->claim, a->step, &s);
     dynbuf_free(&b);
     if (passed(w, r))
@@ -242,8 +250,9 @@ static void act(struct worker *w, const struct loop_action *a)
         tell(w, (struct loop_event){.heard = HEARD_REVOKED});
         break;
     case DO_BEGIN:
-        if (passed(w, bstore_step(fix, &w->claim, a->step, SPAN("model"), &attempts)))
-            tell(w, (struct loop_event){.heard = HEARD_BEGUN, .attempts = attempts});
+        if (passed(w, bstore_step(fix, &w->claim, a->step, w->sums ? SPAN("summary") : SPAN("model"), &attempts)))
+            tell(w, (struct loop_event){.heard = HEARD_BEGUN, .attempts = attempts, .summary = w->sums});
+        w->sums = false;
         break;
     case DO_THINK: think(w, a->step); break;
     case DO_PLAN: plan(w, a); break;
@@ -258,6 +267,8 @@ static void act(struct worker *w, const struct loop_action *a)
     case DO_SETTLE: settle(w, a); break;
     case DO_CHECKPOINT: checkpoint(w, a); break;
     case DO_FINISH:
+        if (w->summed && a->turn == END_COMPLETED)
+            violated("a summary was taken for an answer");
         if (passed(w, bstore_finish(fix, &w->claim, a->turn, SPAN_NONE)))
             tell(w, (struct loop_event){.heard = HEARD_ENDED});
         break;
@@ -285,6 +296,7 @@ static void found(struct worker *w, const struct bstore_turn *t)
                                  .attempts = t->attempts,
                                  .cancelled = t->cancelled,
                                  .planned = t->planned,
+                                 .summary = span_eq(t->kind, SPAN("summary")),
                                  .budget = t->budget,
                                  .used = t->used,
                                  .kept = t->checkpoint.execution_state,
@@ -315,6 +327,7 @@ static void take(struct worker *w)
     if ((said = bstore_claim(fix, &id, SIM_CLAIM, &w->claim)) != BS_OK)
         return;
     w->busy = true;
+    w->sums = w->summed = false;
     w->n = 0;
     for (w->turn = 0; w->turn < asked_for && !id_eq(&turns[w->turn].turn, &w->claim.turn);)
         w->turn++;

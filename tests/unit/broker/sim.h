@@ -24,7 +24,7 @@ enum fault {
 
 struct sim_stats {
     uint64_t trace; /* of all that happened, in its order */
-    uint64_t steps, effects, crashes, fenced, lost_answers, unknown, asked;
+    uint64_t steps, summaries, effects, crashes, fenced, lost_answers, unknown, asked;
     uint64_t doubled, silent; /* effects that were there twice; that are not what was told of them */
     unsigned ends[TURN_ENDS];
 };

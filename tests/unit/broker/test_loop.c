@@ -492,6 +492,9 @@ static void a_model_that_does_not_answer(void **state)
     thinking();
     hear((struct loop_event){.heard = HEARD_NO_ANSWER});
     finishes(END_MODEL);
+    thinking();
+    hear((struct loop_event){.heard = HEARD_BUDGET});
+    finishes(END_BUDGET);
     begin(&f);
     hear((struct loop_event){.heard = HEARD_BEGUN, .attempts = LOOP_ATTEMPTS_MAX});
     does(DO_THINK);

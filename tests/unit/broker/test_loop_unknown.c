@@ -1,4 +1,5 @@
-/* What is done behind a call of which nobody knows the end, and with an answer of which only that is written down. */
+/* What is done behind a call of which nobody knows the end, with an answer of which only that is written down, and
+ * with a summary of older messages. */
 #include "tests/kit.h"
 
 #include "broker/loop/loop.h"
@@ -111,12 +112,130 @@ static void an_answer_that_stopped_is_none_that_is_complete(void **state)
     }
 }
 
+/* --- summaries ---------------------------------------------------------------------------------- */
+
+static void begun(bool summary)
+{
+    does(DO_BEGIN, 0);
+    hear((struct loop_event){.heard = HEARD_BEGUN, .attempts = 1, .summary = summary});
+    does(DO_THINK, 0);
+}
+
+static void answered(size_t n)
+{
+    hear((struct loop_event){.heard = HEARD_ANSWER, .asked = asked, .n = n, .used = {.tokens = 10}});
+}
+
+static void settled_so(void)
+{
+    hear((struct loop_event){.heard = HEARD_PLANNED});
+    for (; out.n == 1 && out.a[0].what == DO_RUN;) {
+        uint64_t ord = out.a[0].ord;
+        hear((struct loop_event){.heard = HEARD_DONE, .ord = ord, .end = CALL_DONE});
+        settles(ord, CALL_DONE);
+    }
+    does(DO_CHECKPOINT, 0);
+}
+
+static void fresh(struct budget budget)
+{
+    const struct loop_found f = {.epoch = 1, .now_ms = 1000, .started_ms = 1000, .budget = budget};
+    agent_begin(&loop, &f, &out);
+}
+
+/* It is begun once more as one; it is a step, and the turn goes on behind it, as it would have without. */
+static void a_summary_is_a_step_of_its_own(void **state)
+{
+    fresh((struct budget){10, 0, 0, 0, 3});
+    begun(false);
+    hear((struct loop_event){.heard = HEARD_LONG});
+    begun(true);
+    answered(0);
+    does(DO_PLAN, 0);
+    settled_so();
+    assert_int_equal(loop.wanted, END_NONE);
+    hear((struct loop_event){.heard = HEARD_STEP});
+    assert_true(loop.step == 2 && loop.used.steps == 1 && loop.used.tokens == 10);
+    begun(false);
+    answered(0);
+    settled_so();
+    hear((struct loop_event){.heard = HEARD_STEP});
+    does(DO_FINISH, 0);
+    assert_int_equal(out.a[0].turn, END_COMPLETED);
+}
+
+/* Written down, and its worker lost: it is settled, and is no end. */
+static void a_summary_that_is_taken_over_is_no_answer(void **state)
+{
+    const struct loop_found f = {
+        .epoch = 2, .planned = true, .summary = true, .now_ms = 1000, .started_ms = 1000, .budget = {10, 0, 0, 0, 3}};
+    agent_begin(&loop, &f, &out);
+    hear((struct loop_event){.heard = HEARD_REVOKED});
+    does(DO_CHECKPOINT, 0);
+    hear((struct loop_event){.heard = HEARD_STEP});
+    begun(false);
+}
+
+/* Nor does it end what the model does again and again; a checkpoint of it keeps what that was. */
+static void the_same_calls_are_the_same_over_a_summary(void **state)
+{
+    struct dynbuf kept;
+    fresh((struct budget){10, 0, 0, 0, 2});
+    begun(false);
+    answered(1);
+    settled_so();
+    hear((struct loop_event){.heard = HEARD_STEP});
+    begun(true);
+    answered(0);
+    settled_so();
+    dynbuf_init(&kept, LOOP_KEPT_MAX);
+    agent_save(&loop, &kept);
+    for (int other = 0; other < 2; other++) { /* the same worker, and another one */
+        const struct loop_found f = {.epoch = 1,
+                                     .settled = 2,
+                                     .now_ms = 1000,
+                                     .started_ms = 1000,
+                                     .used = {.steps = 2},
+                                     .budget = {10, 0, 0, 0, 2},
+                                     .kept = dynbuf_span(&kept)};
+        if (other)
+            agent_begin(&loop, &f, &out);
+        else
+            hear((struct loop_event){.heard = HEARD_STEP});
+        begun(false);
+        answered(1);
+        assert_int_equal(loop.wanted, END_SAME_CALLS);
+    }
+    dynbuf_free(&kept);
+}
+
+static void a_budget_counts_a_summary(void **state)
+{
+    fresh((struct budget){10, 10, 0, 0, 3});
+    begun(true);
+    answered(0);
+    settled_so();
+    hear((struct loop_event){.heard = HEARD_STEP});
+    does(DO_FINISH, 0);
+    assert_int_equal(out.a[0].turn, END_TOKENS);
+    fresh((struct budget){10, 0, 0, 0, 3});
+    begun(true);
+    answered(1); /* nothing that it asks for is run */
+    does(DO_FINISH, 0);
+    assert_int_equal(out.a[0].turn, END_BAD_MODEL);
+}
+
 #define T(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {T(what_changes_something_is_not_run),
-                                       T(what_may_have_been_sent_is_not_repeated), T(behind_an_error_all_are_run),
-                                       T(an_answer_that_stopped_is_none_that_is_complete)};
+                                       T(what_may_have_been_sent_is_not_repeated),
+                                       T(behind_an_error_all_are_run),
+                                       T(an_answer_that_stopped_is_none_that_is_complete),
+                                       T(a_summary_is_a_step_of_its_own),
+                                       T(a_summary_that_is_taken_over_is_no_answer),
+                                       T(the_same_calls_are_the_same_over_a_summary),
+                                       T(a_budget_counts_a_summary)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,65 @@ static void times_and_calls_are_counted(void **state)
     assert_int_equal(out.workers, 1);
 }
 
+#define ANSWER(t, model, used, same)                                                                                 \
+    "{\"heard\":\"answer\",\"t\":" t ",\"model\":\"" model "\"," used ",\"cut\":false,\"n\":0,\"same\":" same        \
+    ",\"calls\":[],\"did\":\"plan 0\"}\n"
+#define BEHIND                                                                                                       \
+    "{\"heard\":\"step\",\"t\":512,\"did\":\"begin 3\"}\n"                                                           \
+    "{\"heard\":\"begun\",\"t\":513,\"attempts\":1,\"did\":\"think\"}\n" ANSWER(                                     \
+        "562", "<b>one", "\"tokens\":10,\"cost_micro\":3", "0")
+
+/* Two steps and a summary between them: of one worker, or written down by one and settled by another. */
+static void begin_with_a_summary(bool lost)
+{
+    static const char *const from = "{\"heard\":\"step\",\"t\":461,\"did\":\"begin 2\"}\n"
+                                    "{\"heard\":\"begun\",\"t\":462,\"attempts\":1,\"did\":\"think\"}\n" ANSWER(
+                                        "562", "<b>one", "\"tokens\":10,\"cost_micro\":3", "0");
+    static const char *const one_worker =
+        "{\"heard\":\"step\",\"t\":461,\"did\":\"begin 2\"}\n"
+        "{\"heard\":\"begun\",\"t\":462,\"attempts\":1,\"did\":\"think\"}\n"
+        "{\"heard\":\"long\",\"t\":463,\"did\":\"begin 2\"}\n"
+        "{\"heard\":\"begun\",\"t\":464,\"attempts\":2,\"summary\":true,\"did\":\"think\"}\n" ANSWER(
+            "500", "two", "\"tokens\":7,\"cost_micro\":1", "1") "{\"heard\":\"planned\",\"t\":501,\"did\":"
+                                                                "\"checkpoint\"}\n" BEHIND;
+    static const char *const two_workers =
+        "{\"heard\":\"begin\",\"t\":510,\"epoch\":2,\"settled\":1,\"attempts\":2,\"steps\":1,\"tokens\":27,"
+        "\"cost_micro\":7,\"cancelled\":false,\"cut\":false,\"ends\":\"none\",\"planned\":true,\"summary\":true,"
+        "\"n\":0,\"same\":1,\"calls\":[],\"did\":\"revoke\"}\n"
+        "{\"heard\":\"revoked\",\"t\":511,\"did\":\"checkpoint\"}\n" BEHIND;
+    begin_with_one();
+    replace(from, lost ? two_workers : one_worker);
+    replace("\"steps\":2,\"tokens\":30,\"cost_micro\":9", "\"steps\":3,\"tokens\":37,\"cost_micro\":10");
+}
+
+/* A summary is no end of the turn, in whosever hands it is settled; and whatever fault is put in, it stays one. */
+static void a_summary_comes_as_it_was_recorded(void **state)
+{
+    static const enum replay_fault faults[] = {REPLAY_MODEL, REPLAY_TOOL, REPLAY_WORKER};
+    struct again out, with;
+    for (unsigned lost = 0; lost < 2; lost++) {
+        begin_with_a_summary(lost);
+        out = again_one();
+        if (out.differs.is)
+            fail_msg("%.*s: then %.*s; now %.*s", SPAN_FMT(out.differs.heard), SPAN_FMT(out.differs.then),
+                     SPAN_FMT(out.differs.now));
+        assert_true(out.state == AGAIN_ENDED && out.end == END_COMPLETED && out.used.steps == 3);
+        assert_int_equal(out.workers, lost + 1);
+        replace("\"summary\":true", "\"summary\":false");
+        assert_true(again_one().differs.is);
+    }
+    begin_with_a_summary(false);
+    struct replay_set set = read_it();
+    again_run(&set.run[0], NULL, &arena, &out);
+    for (uint64_t seed = 1; seed <= 40; seed++)
+        for (size_t i = 0; i < 3; i++) {
+            const struct again_inject inject = {faults[i], seed, &out};
+            again_run(&set.run[0], &inject, &arena, &with);
+            assert_true(with.injected && with.state == AGAIN_ENDED);
+            assert_true(with.end == END_COMPLETED && with.used.steps == 3);
+        }
+}
+
 /* A machine that does otherwise is the same to a replay as a recording of another machine. */
 static void what_the_machine_does_otherwise_is_told(void **state)
 {
@@ -442,6 +501,7 @@ int main(void)
     const struct CMUnitTest tests[] = {T(what_was_recorded_is_what_comes),
                                        T(workers_that_were_lost_left_no_difference),
                                        T(times_and_calls_are_counted),
+                                       T(a_summary_comes_as_it_was_recorded),
                                        T(what_the_machine_does_otherwise_is_told),
                                        T(the_same_set_gives_the_same_bytes),
                                        T(runs_of_earlier_are_as_they_were),

@@ -55,6 +55,7 @@ static struct serve serve;
 static struct door door, own_door;
 static struct chan *desk;
 static bool desk_is_silent;
+static uint64_t waits_said;    /* turns that nobody runs, as the desk was told last */
 static struct digest known[2]; /* keys, of acme and of other */
 static struct timer *impatience;
 static const struct asker *waiting;
@@ -67,6 +68,12 @@ static void on_who(void *arg, struct chan *c, struct frame *f)
     struct msg_in m = msg_in(f->payload);
     struct digest key;
     size_t i = 0;
+    if (f->type == M_BROKER_WAITS) {
+        waits_said = msg_get_u64(&m);
+        (void)msg_get_u64(&m);
+        assert_int_equal(msg_end(&m), 0);
+        return;
+    }
     msg_get_digest(&m, &key);
     assert_int_equal(msg_end(&m), 0);
     if (desk_is_silent)
@@ -351,6 +358,8 @@ static void a_live_replay_is_the_operators(void **state)
     live(&own_door, "", &t.turn, "{\"model\":\"two\",\"key\":\"k\"}", "came with another request before");
 }
 
+#include "tests/unit/broker/brought/closed.h"
+
 /* --- streams ------------------------------------------------------------------------------------------ */
 
 /* So many events of the turn of this claim, each of so many bytes. */
@@ -544,6 +553,8 @@ static void a_crowd_keeps_no_neighbour_out(void **state)
     leaves(stream);
 }
 
+#include "tests/unit/broker/health/health.h"
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -556,10 +567,13 @@ int main(void)
                                        T(what_was_said_last_is_shown),
                                        T(a_recording_is_its_tenants),
                                        T(a_live_replay_is_the_operators),
+                                       T(a_private_conversation_is_one_from_its_begin),
+                                       T(a_private_turn_is_replayed_by_its_own_models_alone),
                                        T(a_stream_has_no_gap_where_it_takes_over),
                                        T(a_stream_opened_does_not_put_off_what_others_wait_for),
                                        T(a_stream_ends_with_its_key),
                                        T(a_stream_does_not_go_on_when_nobody_is_sure_of_its_key),
+                                       T(it_is_said_that_nobody_runs_turns),
                                        T(whoever_is_refused_keeps_no_place),
                                        T(a_crowd_keeps_no_neighbour_out)};
     return FIX_MAIN(tests);

@@ -14,6 +14,7 @@ static uint64_t from_env(const char *name, uint64_t otherwise)
 static void add(struct sim_stats *sum, const struct sim_stats *one)
 {
     sum->steps += one->steps;
+    sum->summaries += one->summaries;
     sum->effects += one->effects;
     sum->crashes += one->crashes;
     sum->fenced += one->fenced;
@@ -48,7 +49,8 @@ static void nothing_is_lost_or_doubled(void **state)
     if (runs < 20)
         return;
     /* it goes where it is hard */
-    assert_true(sum.crashes && sum.fenced && sum.lost_answers && sum.unknown && sum.asked && sum.effects);
+    assert_true(sum.crashes && sum.fenced && sum.lost_answers && sum.unknown && sum.asked && sum.effects &&
+                sum.summaries);
     assert_true(sum.ends[END_COMPLETED] && sum.ends[END_CANCELLED] && sum.ends[END_SAME_CALLS] &&
                 sum.ends[END_SET_ASIDE] && sum.ends[END_MODEL] && sum.ends[END_BAD_MODEL]);
 }

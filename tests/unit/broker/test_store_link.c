@@ -191,6 +191,36 @@ static void what_the_database_refuses_is_said(void **state)
     pg_exec("DROP ROLE poor");
 }
 
+/* Of each version before this one: the first broker of this one brings it here, and it goes on. */
+static void one_of_an_earlier_version_goes_on(void **state)
+{
+    static const char *const back[] = {"ALTER TABLE conversation DROP COLUMN private; UPDATE store SET version=2",
+                                       "ALTER TABLE conversation DROP COLUMN private; DROP TABLE usage;"
+                                       "UPDATE store SET version=1"};
+    for (size_t i = 0; i < sizeof(back) / sizeof(back[0]); i++) {
+        struct bstore_chatted before = fix_chat("acme", NULL);
+        bstore_close(&fix);
+        pg_quiet();
+        pg_exec(back[i]);
+        fix = fix_open();
+        is("SELECT version FROM store", "3");
+        struct claim c = fix_claim(1);
+        assert_true(id_eq(&c.turn, &before.turn));
+        assert_int_equal(fix_load(&c).private.n, 0);
+        fix_plan(&c, 1, CALL_READ); /* which is metered */
+        fix_ok(fix_call(&c, 1, "done"));
+        fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    }
+    bstore_close(&fix);
+    pg_quiet();
+    pg_exec("UPDATE store SET version=4");
+    struct err e;
+    assert_null(as("postgres", "postgres", &e));
+    says(&e, "has version 4, and this is version 3");
+    pg_exec("UPDATE store SET version=3");
+    fix = fix_open();
+}
+
 /* Nobody waits for it: it is there when the database is. */
 static void a_database_may_come_later(void **state)
 {
@@ -217,6 +247,38 @@ static void a_database_may_come_later(void **state)
     is("SELECT count(*) FROM turn", "1");
 }
 
+/* Two versions beside each other: what a newer release has made of the tables, an older one that runs goes on with,
+ * over a new connection, too; one that starts is refused, and told why. */
+static void one_that_runs_goes_on_beside_a_newer_one(void **state)
+{
+    const struct bstore_chat c = {.tenant = SPAN("acme"), .body = SPAN("{}")};
+    struct bstore_chatted out;
+    struct pg_where w = here();
+    struct err e;
+    (void)fix_chat("acme", NULL);
+    pg_exec("CREATE TABLE countersign_broker.newer (n bigint); ALTER TABLE countersign_broker.turn ADD COLUMN newer "
+            "bigint;"
+            "UPDATE countersign_broker.store SET version=version+1");
+    (void)fix_chat("acme", NULL);
+    pg_cut();
+    (void)fix_chat("acme", NULL);
+    struct claim taken = fix_claim(1);
+    fix_ok(bstore_finish(fix, &taken, END_COMPLETED, SPAN_NONE));
+    assert_null(as("postgres", "postgres", &e));
+    says(&e, "has version 3, and this program is of version 2");
+    says(&e, "install the release that made it");
+    struct bstore *late = bstore_postgres_later(&w, SPAN_NONE, NULL, &e); /* as a broker's process does */
+    assert_non_null(late);
+    assert_int_equal(bstore_chat(late, &c, &out), BS_FAIL);
+    assert_non_null(strstr(bstore_why(late), "install the release that made it"));
+    bstore_close(&late);
+    is("SELECT count(*) FROM turn", "3");
+    bstore_close(&fix);
+    pg_quiet();
+    pg_exec("DROP SCHEMA countersign_broker CASCADE");
+    fix = fix_open();
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, fix_setup, fix_teardown)
 
 int main(void)
@@ -228,6 +290,8 @@ int main(void)
                                        T(one_to_be_set_aside_holds_up_no_other),
                                        T(no_writer_is_there_for_ever),
                                        T(what_the_database_refuses_is_said),
+                                       T(one_of_an_earlier_version_goes_on),
+                                       T(one_that_runs_goes_on_beside_a_newer_one),
                                        T(a_database_may_come_later)};
     fix_postgres = true;
     pg_start();

@@ -83,6 +83,7 @@ static void fill(void)
     struct bstore_chatted t, again;
     struct claim c;
     uint64_t seq;
+    key.private = SPAN("one\n\xfftwo");
     fix_ok(bstore_chat(fix, &key, &t));
     c = fix_claim(1);
     const struct bstore_event e = {SPAN("text"), span_of(bytes, sizeof(bytes))};
@@ -101,10 +102,12 @@ static void fill(void)
     fix_plan(&c, 1, CALL_UNSAFE);
 }
 
-static const char *const counts_of[] = {
-    "SELECT count(*) FROM tenant WHERE served>0 OR recorded>0", "SELECT count(*) FROM turn WHERE asked IS NOT NULL",
-    "SELECT count(*) FROM turn WHERE replays<>''", "SELECT count(*) FROM tool_call WHERE settled_ms IS NULL",
-    "SELECT count(*) FROM turn WHERE worker<>'' AND state='running'"};
+static const char *const counts_of[] = {"SELECT count(*) FROM tenant WHERE served>0 OR recorded>0",
+                                        "SELECT count(*) FROM turn WHERE asked IS NOT NULL",
+                                        "SELECT count(*) FROM turn WHERE replays<>''",
+                                        "SELECT count(*) FROM tool_call WHERE settled_ms IS NULL",
+                                        "SELECT count(*) FROM turn WHERE worker<>'' AND state='running'",
+                                        "SELECT count(*) FROM conversation WHERE length(private)=8"};
 
 static void all_of_it_goes_there_and_back(void **state)
 {

@@ -200,6 +200,43 @@ static void a_tenant_that_has_its_share_waits_and_its_neighbour_does_not(void **
     fix->share = 0;
 }
 
+static void waits(uint64_t ms, uint64_t turns, uint64_t since_ms, uint64_t running)
+{
+    struct bstore_waiting w;
+    fix_ok(bstore_waiting(fix, ms, &w));
+    assert_true(w.turns == turns && w.since_ms == since_ms && w.running == running);
+}
+
+/* What a worker would have taken by then, if one were there: of all tenants, and nothing that has to wait anyway. */
+static void what_nobody_takes_is_counted_once_somebody_could_have(void **state)
+{
+    enum { LATE = 100 };
+    struct bstore_chatted one = fix_chat("acme", NULL);
+    uint64_t first = fix_now;
+    struct id behind = one.conversation;
+    (void)fix_chat("acme", &behind); /* which waits for the other */
+    waits(LATE, 0, 0, 0);
+    fix_now = first + LATE;
+    waits(LATE, 1, first, 0);
+    (void)fix_chat("other", NULL);
+    waits(LATE, 1, first, 0);
+    uint64_t second = fix_now;
+    struct claim c = fix_claim(1);
+    fix_now += LATE;
+    waits(LATE, 1, second, 1); /* nobody has taken that, but somebody is there */
+    fix_now += CLAIM_MS;       /* a worker that is silent is none */
+    waits(LATE, 2, second, 0);
+    waits(CLAIM_MS, 1, second, 0);
+    c = fix_claim(1); /* the tenant that was not served last is next */
+    fix_ok(bstore_release(fix, &c, CLAIM_MS));
+    waits(LATE, 1, second + CLAIM_MS, 0); /* since its claim was over; what is given back has its time */
+    c = fix_claim(2);
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    waits(LATE, 0, 0, 0); /* nobody could take the next one before that */
+    fix_now += LATE;
+    waits(LATE, 1, first + 1, 0);
+}
+
 /* Where several gateways have one store, whose record has a call is said with it. */
 static void what_another_gateway_planned_is_said_to_be(void **state)
 {
@@ -310,7 +347,7 @@ static void a_turn_is_asked_once_more_with_what_its_calls_gave(void **state)
 static enum bstore_result live_with(struct bstore_live in, struct bstore_chatted *out)
 {
     in.tenant = in.tenant.n > 0 ? in.tenant : SPAN("acme");
-    in.model = SPAN("other one");
+    in.model = in.model.n > 0 ? in.model : SPAN("other one");
     return bstore_live(fix, &in, out);
 }
 
@@ -404,6 +441,46 @@ static void no_live_replay_goes_on_files_that_no_checkpoint_names(void **state)
             fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
         }
     }
+}
+
+/* Said when it begins, and what is made of it is as private: no model is ever added. */
+static void which_models_may_see_a_conversation_stays(void **state)
+{
+    static char big[BSTORE_PRIVATE_MAX + 1];
+    struct bstore_chat in = {
+        .tenant = SPAN("acme"), .body = SPAN("{\"of\":\"user\"}"), .private = SPAN("one\nt\xc3\xbc")};
+    struct bstore_conversations all;
+    const struct id none = {{0}};
+    struct bstore_chatted t, again;
+    struct id made;
+    fix_ok(bstore_chat(fix, &in, &t));
+    in.conversation = t.conversation;
+    assert_int_equal(bstore_chat(fix, &in, &again), BS_CONFLICT);
+    in.private = SPAN("one");
+    assert_int_equal(bstore_chat(fix, &in, &again), BS_CONFLICT);
+    in = (struct bstore_chat){.tenant = SPAN("acme"), .body = SPAN("{}"), .private = span_of(big, sizeof(big))};
+    assert_int_equal(bstore_chat(fix, &in, &again), BS_FULL);
+    struct claim c = fix_claim(1);
+    assert_true(span_eq(fix_load(&c).private, SPAN("one\nt\xc3\xbc")));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    fix_ok(bstore_fork(fix, SPAN("acme"), &t.conversation, 1, &made));
+    fix_ok(bstore_replay(fix, SPAN("acme"), &t.turn, &again));
+    c = fix_claim(1);
+    assert_true(span_eq(fix_load(&c).private, SPAN("one\nt\xc3\xbc")));
+    fix_ok(bstore_finish(fix, &c, END_COMPLETED, SPAN_NONE));
+    const struct span not_listed[] = {SPAN("two"), SPAN("on"), SPAN("one\nt\xc3\xbc")};
+    for (size_t i = 0; i < sizeof(not_listed) / sizeof(not_listed[0]); i++)
+        assert_int_equal(live_with((struct bstore_live){.turn = t.turn, .model = not_listed[i]}, &again), BS_PRIVATE);
+    fix_ok(live_with((struct bstore_live){.turn = t.turn, .model = SPAN("one")}, &again));
+    fix_ok(bstore_conversations(fix, SPAN("acme"), &none, &fix_arena, &all));
+    assert_int_equal(all.n, 4); /* with the fork, and two replays */
+    for (size_t i = 0; i < all.n; i++)
+        assert_true(span_eq(all.row[i].private, SPAN("one\nt\xc3\xbc")));
+    fix_ok(bstore_lately(fix, SPAN("acme"), &made, &fix_arena, &all));
+    assert_true(span_eq(all.row[0].private, SPAN("one\nt\xc3\xbc")));
+    t = fix_chat("acme", NULL);
+    fix_ok(bstore_lately(fix, SPAN("acme"), &t.conversation, &fix_arena, &all));
+    assert_int_equal(all.row[0].private.n, 0);
 }
 
 /* Nor does anybody approve its writes as who asked the turn that was recorded. */
@@ -506,6 +583,8 @@ int main(void)
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(a_tenant_that_has_its_share_waits_and_its_neighbour_does_not, fix_setup,
                                         fix_teardown),
+        cmocka_unit_test_setup_teardown(what_nobody_takes_is_counted_once_somebody_could_have, fix_setup,
+                                        fix_teardown),
         cmocka_unit_test_setup_teardown(what_another_gateway_planned_is_said_to_be, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(what_somebody_else_writes_is_hinted_at, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(what_a_turn_heard_is_its_tenants_and_goes_with_its_steps, fix_setup,
@@ -514,6 +593,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_turn_is_done_once_more_live_in_a_conversation_of_its_own, fix_setup,
                                         fix_teardown),
         cmocka_unit_test_setup_teardown(no_live_replay_goes_on_other_files, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(which_models_may_see_a_conversation_stays, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(a_replay_is_not_asked_by_who_asked_then, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(a_live_replay_that_ends_workers_is_taken_once_more_to_be_ended, fix_setup,
                                         fix_teardown),

@@ -4,6 +4,7 @@
 #include "common/net/chan.h"
 #include "proxy/wire_ticket.h"
 #include "sandbox-shim/inside/shim_talk.h"
+#include "tests/unit/policy/policy_kit.h"
 
 static void what_makes_no_sense_is_asked_of_nobody(void **state)
 {
@@ -27,6 +28,9 @@ static void what_makes_no_sense_is_asked_of_nobody(void **state)
                                         "{\"argv\":[\"ls\"],\"env\":{}}",
                                         "{\"argv\":[\"ls\"],\"output\":1073741825}",
                                         "{\"argv\":[\"ls\"],\"tty\":1}",
+                                        "{\"argv\":[\"ls\"],\"lane\":1}",
+                                        "{\"argv\":[\"ls\"],\"lane\":\"\"}",
+                                        "{\"argv\":[\"ls\"],\"lane\":\"Web\"}",
                                         "{\"argv\":[\"ls\"],\"tty\":true,\"input\":false}",
                                         "{\"argv\":[\"ls\"],\"tty\":true,\"rows\":0}",
                                         "{\"argv\":[\"ls\"],\"tty\":true,\"columns\":65536}",
@@ -42,6 +46,28 @@ static void what_makes_no_sense_is_asked_of_nobody(void **state)
     assert_int_equal(control("POST /api/v1/sandboxes/box/exec", "{\"argv\":[\"ls\"]}"), 503);
     assert_int_equal(control("POST /api/v1/sandboxes/start", "{}"), 503);
     desk.warden = (struct chan *)&desk;
+}
+
+/* A lane is what a scope of the policy asks for; without a policy nobody knows of one. */
+static void a_command_has_a_lane_that_the_policy_knows(void **state)
+{
+    static struct kit k;
+    static const char line[] = "POST /api/v1/sandboxes/box/exec", web[] = "{\"argv\":[\"ls\"],\"lane\":\"web\"}";
+    assert_int_equal(control(line, web), 409);
+    assert_true(kit_load(&k,
+                         "version: 1\nscopes:\n  web: { sandboxes: [other], labels: { lane: [w*], team: [a] } }\n"
+                         "  not: { labels: { team: [docs] } }\nupstreams:\n  - { host: h.example }\n",
+                         NULL));
+    desk.policy = k.p;
+    assert_int_equal(control(line, "{\"argv\":[\"ls\"],\"lane\":\"docs\"}"), 409);
+    assert_true(says("No such lane") && sent_type == 0);
+    assert_int_equal(control(line, web), 200);
+    assert_int_equal(sent_type, M_SB_EXEC);
+    assert_true(span_ends(dynbuf_span(&sent), SPAN("\0\0\0\3web")));
+    assert_int_equal(control(line, "{\"argv\":[\"ls\"]}"), 200);
+    assert_true(span_ends(dynbuf_span(&sent), SPAN("\0\0\0\2ls\0\0\0\0"))); /* else it has none of its own */
+    desk.policy = NULL;
+    kit_free(&k);
 }
 
 /* Who repeats a refused command has it run once. */
@@ -540,6 +566,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_makes_no_sense_is_asked_of_nobody),
+        cmocka_unit_test(a_command_has_a_lane_that_the_policy_knows),
         cmocka_unit_test(a_command_that_nobody_can_follow_does_not_begin),
         cmocka_unit_test(a_start_is_of_the_generation_that_the_ledger_gave),
         cmocka_unit_test(an_image_is_what_its_name_meant),

@@ -82,6 +82,9 @@ static void what_opens_one_sandbox_opens_that_one_alone(void **state)
     assert_int_equal(sent_type, 0);
     assert_int_equal(docked("acme", "abox", "GET /api/v1/sandboxes/abox/files/watch?path=x", ""), 0);
     assert_int_equal(sent_type, M_SB_FILES);
+    assert_int_equal(
+        docked("acme", "abox", "POST /api/v1/sandboxes/abox/exec", "{\"argv\":[\"ls\"],\"lane\":\"web\"}"), 400);
+    assert_true(says("the operator's to give"));
     assert_int_equal(control("GET /api/v1/sandboxes/box/files/watch?path=x", ""), 404);
     assert_int_equal(docked("acme", "abox", "POST /api/v1/streams/1/input", "x"), 404);
     assert_int_equal(docked("acme", "", "POST /api/v1/streams/x/signal", "{\"signal\":9}"), 404);

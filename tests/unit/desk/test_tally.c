@@ -67,6 +67,8 @@ static void what_was_done_is_added_up(void **state)
     has("countersign_model_cost_total{model=\"large\"} 3.000000");
     has("countersign_tool_errors_total{gen_ai_tool_name=\"run_command\",error_type=\"timeout\"} 1");
     has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"run_command\"} 1");
+    seen(BROKER_SEEN_BUDGET, "", "", 0, 0);
+    has("countersign_budget_stops_total 1");
     dynbuf_init(&b, 64);
     msg_put_u64(&b, 7);
     msg_put_u64(&b, 3);
@@ -94,6 +96,32 @@ static void spans(uint64_t sent, uint64_t lost)
     msg_put_u64(&b, sent);
     msg_put_u64(&b, lost);
     say(M_BROKER_SPANS, &b);
+}
+
+static void waits(uint64_t turns, uint64_t since_ms)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 64);
+    msg_put_u64(&b, turns);
+    msg_put_u64(&b, since_ms);
+    say(M_BROKER_WAITS, &b);
+}
+
+/* It is a state and no sum, and nobody's when who said so has gone. */
+static void turns_that_nobody_runs_are_as_they_were_said_last(void **state)
+{
+    uint64_t since = 9;
+    assert_true(broker_tally_waits(desk.tally, &since) == 0 && since == 0);
+    broker_tally_unsure(desk.tally);
+    waits(3, 1000);
+    waits(2, 2000);
+    has("countersign_turns_nobody_runs 2");
+    assert_true(broker_tally_waits(desk.tally, &since) == 2 && since == 2000);
+    broker_tally_unsure(desk.tally);
+    assert_true(broker_tally_waits(desk.tally, &since) == 0 && since == 0);
+    has("countersign_turns_nobody_runs 0");
+    has("countersign_spans_sent_total 0");
+    broker_tally_free(&desk.tally);
 }
 
 static void no_counter_begins_again(void **state)
@@ -148,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_done_is_added_up),
         cmocka_unit_test(what_was_not_asked_took_no_time),
+        cmocka_unit_test(turns_that_nobody_runs_are_as_they_were_said_last),
         cmocka_unit_test(no_counter_begins_again),
         cmocka_unit_test(what_is_shown_alike_is_counted_as_one),
         cmocka_unit_test(what_cannot_be_read_is_not_counted),

@@ -201,9 +201,9 @@ static void json_rpc(struct made *m, uint64_t does, uint64_t run)
     static const char *const values[] = {"1", "\"1\"", "{\"id\":1}", "{\"_meta\":{\"a\":1}}", "{}", "[]", "null"};
     seed(does);
     bool text = below(2), token = below(2), first = below(2);
-    unsigned method = below(3), value = below(7);
+    unsigned method = below(3), value = below(7), traced = below(3);
     dynbuf_addf(&m->type, "application/json");
-    dynbuf_addf(&m->does, "%d %d %d %u %s", text, token, first, method, values[value]);
+    dynbuf_addf(&m->does, "%d %d %d %u %s %u", text, token, first, method, values[value], traced);
     seed(run);
     unsigned id = 100 + below(900);
     const char *quote = text ? "\"" : "";
@@ -211,8 +211,16 @@ static void json_rpc(struct made *m, uint64_t does, uint64_t run)
     if (first)
         dynbuf_addf(&m->body, "\"id\":%s%u%s,", quote, id, quote);
     dynbuf_addf(&m->body, "\"method\":\"m%u\",%s\"params\":{\"v\":%s", method, below(2) ? " " : "", values[value]);
+    if (token || traced)
+        dynbuf_addf(&m->body, ",\"_meta\":{");
     if (token)
-        dynbuf_addf(&m->body, ",\"_meta\":{\"progressToken\":%u}", 100 + below(900));
+        dynbuf_addf(&m->body, "\"progressToken\":%u%s", 100 + below(900), traced ? "," : "");
+    if (traced)
+        dynbuf_addf(&m->body, "\"traceparent\":\"00-%032x-%016x-01\"", below(1 << 30), below(1 << 30));
+    if (traced > 1)
+        dynbuf_addf(&m->body, ",\"tracestate\":\"a=%u\",\"baggage\":\"b=%u\"", below(1 << 30), below(1 << 30));
+    if (token || traced)
+        dynbuf_addf(&m->body, "}");
     dynbuf_addf(&m->body, "}");
     if (!first)
         dynbuf_addf(&m->body, ",\"id\":%s%u%s", quote, id, quote);
@@ -269,6 +277,18 @@ static bool in_number(struct span s, size_t i)
     return i < s.n && s.p[i] >= '0' && s.p[i] <= '9';
 }
 
+/* In what says of which trace it is. */
+static bool is_traced(struct span body, size_t i)
+{
+    static const struct span name[] = {SPAN("\"traceparent\":\""), SPAN("\"tracestate\":\""), SPAN("\"baggage\":\"")};
+    bool in = false;
+    for (size_t k = 0; k < sizeof(name) / sizeof(name[0]); k++) {
+        size_t from = span_find(body, name[k]) + name[k].n;
+        in |= i >= from && i < from + span_index(span_from(body, from), '"');
+    }
+    return in;
+}
+
 /* A ClientToken; an id, which is a number of three digits. */
 static bool is_left_out(size_t kind, struct span body, size_t i)
 {
@@ -276,6 +296,8 @@ static bool is_left_out(size_t kind, struct span body, size_t i)
     size_t from = span_find(body, token) + token.n;
     if (kind == 2 || kind == 3)
         return i >= from && i < from + PATH_UUID;
+    if (kind == 4 && is_traced(body, i))
+        return true;
     while (kind == 4 && i > 0 && in_number(body, i) && in_number(body, i - 1))
         i--;
     return kind == 4 && in_number(body, i) && in_number(body, i + 1) && in_number(body, i + 2);

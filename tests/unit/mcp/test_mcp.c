@@ -3,6 +3,7 @@
 #include "tests/kit.h"
 
 #include "broker/mcp/mcp.h"
+#include "proxy/judge/tickets/retry.h"
 
 static struct mcp mcp;
 
@@ -36,7 +37,7 @@ static enum mcp_event hear(const char *line)
 
 static int setup(void **state)
 {
-    mcp_begin(&mcp, SPAN("files"));
+    mcp_begin(&mcp, SPAN("files"), SPAN_NONE);
     return 0;
 }
 
@@ -63,8 +64,8 @@ static void call(void)
 {
     const struct mcp_tool *t = mcp_tool_of(&mcp, SPAN("files__read"));
     assert_non_null(t);
-    assert_int_equal(mcp_call(&mcp, t, SPAN("{\"path\":\"a\"}")), 0);
-    assert_int_equal(mcp_call(&mcp, t, SPAN("{}")), -1); /* one in flight */
+    assert_int_equal(mcp_call(&mcp, t, SPAN("{\"path\":\"a\"}"), SPAN_NONE), 0);
+    assert_int_equal(mcp_call(&mcp, t, SPAN("{}"), SPAN_NONE), -1); /* one in flight */
     saw("\"name\":\"read\",\"arguments\":{\"path\":\"a\"}");
 }
 
@@ -137,6 +138,73 @@ static void the_newer_era(void **state)
     assert_int_equal(mcp.end, CALL_ERROR);
 }
 
+#define TURNS  "00-0102030405060708090a0b0c0d0e0f10-0000000000000001-01"
+#define CALLS  "00-0102030405060708090a0b0c0d0e0f10-0000000000000002-01"
+#define PARENT "\"traceparent\":"
+
+static void called_as(const char *args, const char *trace, const char *words)
+{
+    assert_int_equal(mcp_call(&mcp, &mcp.tool[0], span_str(args), span_str(trace)), 0);
+    saw(words);
+}
+
+/* Each request says whose part it is, and a call does in each of its rounds; nothing else does. */
+static void a_trace_goes_on_in_the_older_era(void **state)
+{
+    const char *text;
+    mcp_free(&mcp);
+    mcp_begin(&mcp, SPAN("files"), SPAN(TURNS));
+    saw("\"io.modelcontextprotocol/clientInfo\":{\"name\":\"countersign\",\"version\":\"1\"}," PARENT "\"" TURNS
+        "\"}}}");
+    assert_int_equal(hear(NO_METHOD("1")), MCP_NOTHING);
+    saw("\"method\":\"initialize\",\"params\":{\"_meta\":{" PARENT "\"" TURNS "\"},\"protocolVersion\":");
+    assert_int_equal(hear(RESULT("2", INIT)), MCP_NOTHING);
+    text = said();
+    assert_non_null(strstr(text, "\"notifications/initialized\"}\n"));
+    assert_non_null(strstr(text, "\"tools/list\",\"params\":{\"_meta\":{" PARENT "\"" TURNS "\"}}}\n"));
+    assert_int_equal(hear(RESULT("3", "{\"tools\":[" TOOL("read", "") "]}")), MCP_READY);
+    called_as("{}", CALLS,
+              "\"tools/call\",\"params\":{\"_meta\":{" PARENT "\"" CALLS
+              "\"},\"name\":\"read\",\"arguments\":{}}}\n");
+    assert_int_equal(hear("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"roots/list\"}"), MCP_NOTHING);
+    assert_null(strstr(said(), "traceparent"));
+    assert_int_equal(hear(RESULT("4", "{\"content\":[]}")), MCP_ANSWERED);
+    called_as("{}", "", "\"tools/call\",\"params\":{\"name\":\"read\"");
+    assert_int_equal(hear(RESULT("5", "{\"content\":[]}")), MCP_ANSWERED);
+    called_as("{}", CALLS "-and-more", "\"tools/call\",\"params\":{\"name\":\"read\"");
+}
+
+static void a_trace_goes_on_in_the_newer_era(void **state)
+{
+    mcp_free(&mcp);
+    mcp_begin(&mcp, SPAN("files"), SPAN(TURNS));
+    assert_int_equal(hear(RESULT("1", "{\"supportedVersions\":[\"2026-07-28\"]}")), MCP_NOTHING);
+    saw("\"tools/list\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"");
+    assert_int_equal(hear(RESULT("2", "{\"tools\":[" TOOL("read", "") "]}")), MCP_READY);
+    called_as("{}", CALLS, "}," PARENT "\"" CALLS "\"},\"name\":\"read\",\"arguments\":{}}}\n");
+    assert_int_equal(hear(RESULT("3", "{\"resultType\":\"input_required\",\"inputRequests\":{}}")), MCP_NOTHING);
+    saw("}," PARENT "\"" CALLS "\"},\"name\":\"read\"");
+}
+
+/* What the gateway would not know again by its JSON is the same to the byte, whoever sends it. */
+static void a_large_call_says_of_no_trace(void **state)
+{
+    static char args[MCP_TRACED_MAX + 2];
+    ready(TOOL("read", ""));
+    assert_true(MCP_TRACED_MAX + 32 * 1024 < RETRY_JSON_MAX);
+    memset(args, ' ', sizeof(args) - 1);
+    args[0] = '{';
+    args[MCP_TRACED_MAX - 1] = '}';
+    for (size_t n = MCP_TRACED_MAX; n <= MCP_TRACED_MAX + 1; n++) {
+        const char *id = n == MCP_TRACED_MAX ? RESULT("4", "{\"content\":[]}") : RESULT("5", "{\"content\":[]}");
+        assert_int_equal(mcp_call(&mcp, &mcp.tool[0], span_of(args, n), SPAN(CALLS)), 0);
+        struct span told = dynbuf_span(&mcp.out);
+        assert_int_equal(span_find(told, SPAN(PARENT)) < told.n, n == MCP_TRACED_MAX);
+        dynbuf_reset(&mcp.out);
+        assert_int_equal(hear(id), MCP_ANSWERED);
+    }
+}
+
 static void eras_are_told_apart(void **state)
 {
     static const struct {
@@ -153,14 +221,14 @@ static void eras_are_told_apart(void **state)
                 {"{\"id\":1,\"error\":{\"code\":-32000,\"message\":\"not initialized\"}}", false}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         mcp_free(&mcp);
-        mcp_begin(&mcp, SPAN("files"));
+        mcp_begin(&mcp, SPAN("files"), SPAN_NONE);
         (void)said();
         assert_int_equal(hear(rows[i].line), MCP_NOTHING);
         saw(rows[i].modern ? "tools/list" : "\"initialize\"");
     }
     /* Nothing at all: the same, once; then it is given up. */
     mcp_free(&mcp);
-    mcp_begin(&mcp, SPAN("files"));
+    mcp_begin(&mcp, SPAN("files"), SPAN_NONE);
     (void)said();
     assert_int_equal(mcp_late(&mcp), MCP_NOTHING);
     saw("\"initialize\"");
@@ -288,7 +356,7 @@ static void a_result_is_held_against_its_schema(void **state)
     call();
     assert_int_equal(hear(NO_METHOD("8")), MCP_ANSWERED);
     ends(CALL_ERROR, "Method not found");
-    assert_int_equal(mcp_call(&mcp, &mcp.tool[0], SPAN("{\n}")), -1); /* that would be two lines */
+    assert_int_equal(mcp_call(&mcp, &mcp.tool[0], SPAN("{\n}"), SPAN_NONE), -1); /* that would be two lines */
 }
 
 static void what_is_too_large_is_left_out_or_cut(void **state)
@@ -301,7 +369,7 @@ static void what_is_too_large_is_left_out_or_cut(void **state)
     assert_int_equal(hear(line), MCP_ANSWERED);
     assert_true(mcp.end == CALL_DONE && mcp.result.n == MCP_RESULT_MAX / 2);
     mcp_free(&mcp);
-    mcp_begin(&mcp, SPAN("files"));
+    mcp_begin(&mcp, SPAN("files"), SPAN_NONE);
     (void)said();
     (void)hear(NO_METHOD("1"));
     (void)hear(RESULT("2", INIT));
@@ -325,14 +393,14 @@ static void what_is_no_protocol_breaks_it(void **state)
     assert_int_equal(ev, MCP_NOTHING);
     assert_int_equal(hear("[]"), MCP_BROKEN);
     mcp_free(&mcp);
-    mcp_begin(&mcp, SPAN("files"));
+    mcp_begin(&mcp, SPAN("files"), SPAN_NONE);
     memset(much, ' ', sizeof(much));
     for (size_t n = 0; n <= MCP_LINE_MAX && ev == MCP_NOTHING; n += sizeof(much))
         ev = mcp_feed(&mcp, span_of(much, sizeof(much)));
     assert_int_equal(ev, MCP_BROKEN);
     assert_int_equal(hear(NO_METHOD("1")), MCP_NOTHING);
     mcp_free(&mcp);
-    mcp_begin(&mcp, SPAN("files"));
+    mcp_begin(&mcp, SPAN("files"), SPAN_NONE);
     (void)hear(NO_METHOD("1"));
     assert_int_equal(hear(RESULT("2", "{\"protocolVersion\":\"2030-01-01\",\"capabilities\":{\"tools\":{}}}")),
                      MCP_BROKEN);
@@ -343,6 +411,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_older_era, setup, teardown),
         cmocka_unit_test_setup_teardown(the_newer_era, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_trace_goes_on_in_the_older_era, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_trace_goes_on_in_the_newer_era, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_large_call_says_of_no_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(eras_are_told_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(what_it_asks_is_answered, setup, teardown),
         cmocka_unit_test_setup_teardown(tools_are_taken_with_bounds, setup, teardown),

@@ -11,7 +11,7 @@ static struct mcp_request request;
 
 static int setup(void **state)
 {
-    mcp_begin(&mcp, SPAN("s"));
+    mcp_begin(&mcp, SPAN("s"), SPAN_NONE);
     mcp_http_begin(&http, &mcp);
     return 0;
 }
@@ -113,7 +113,7 @@ static void legacy(void)
 
 static void called(const char *name, const char *args)
 {
-    assert_int_equal(mcp_call(&mcp, mcp_tool_of(&mcp, span_str(name)), span_str(args)), 0);
+    assert_int_equal(mcp_call(&mcp, mcp_tool_of(&mcp, span_str(name)), span_str(args), SPAN_NONE), 0);
 }
 
 static void ends(enum call_end end, const char *words)
@@ -160,7 +160,7 @@ static void arguments_stand_in_fields(void **state)
     char *args = malloc(MCP_PARAM_MAX + 64);
     assert_non_null(args);
     int n = snprintf(args, MCP_PARAM_MAX + 64, "{\"a\":\"%0*d\"}", MCP_PARAM_MAX + 1, 0);
-    assert_int_equal(mcp_call(&mcp, mcp_tool_of(&mcp, SPAN("s__t")), span_of(args, (size_t)n)), 0);
+    assert_int_equal(mcp_call(&mcp, mcp_tool_of(&mcp, SPAN("s__t")), span_of(args, (size_t)n), SPAN_NONE), 0);
     enum mcp_event ev;
     assert_int_equal(mcp_http_next(&http, &request, &ev), -1);
     assert_int_equal(ev, MCP_ANSWERED);
@@ -195,7 +195,7 @@ static void fields_are_as_they_may_be(void **state)
             fail_msg("%s", bad[i]);
     }
     (void)teardown(NULL); /* over stdio nobody reads fields */
-    mcp_begin(&mcp, SPAN("s"));
+    mcp_begin(&mcp, SPAN("s"), SPAN_NONE);
     assert_int_equal(mcp_take(&mcp, SPAN(RESULT("1", DISCOVERED))), MCP_NOTHING);
     assert_int_equal(mcp_take(&mcp, SPAN(RESULT("2", "{\"tools\":[{\"name\":\"t\",\"inputSchema\":{\"type\":"
                                                      "\"object\",\"x-mcp-header\":\"A\"}}]}"))),

@@ -244,6 +244,40 @@ static void private_stays_private(void **state)
     }
 }
 
+/* With an eighth of the window free for the answer, or for all of it. */
+static void roomy(void **state)
+{
+    struct route_ask q = ask("summary");
+    q.output = 4000;
+    q.input = 200000 - 4000 + 1;
+    assert_int_equal(route_pick(&table, &q).why, ROUTE_FOUND);
+    q.roomy = true;
+    assert_int_equal(route_pick(&table, &q).why, ROUTE_TOO_LONG);
+    q.input = 200000 - 4000;
+    assert_int_equal(route_pick(&table, &q).why, ROUTE_FOUND);
+    q.output = 32000;
+    assert_int_equal(route_pick(&table, &q).why, ROUTE_TOO_LONG);
+    q.input = 200000 - 25000;
+    assert_int_equal(route_pick(&table, &q).why, ROUTE_FOUND);
+}
+
+static void windows(void **state)
+{
+    const struct span listed[] = {SPAN("small"), SPAN("ours")};
+    const struct model_privacy two = {WHO_LISTED, listed, 2}, nobody = {.who = WHO_NOBODY};
+    struct route_ask q = ask("code");
+    assert_int_equal(route_window(&table, &q), 200000);
+    q.privacy = &two;
+    assert_int_equal(route_window(&table, &q), 50000);
+    q.task = SPAN("summary");
+    assert_int_equal(route_window(&table, &q), 10000);
+    q.task = SPAN("plan");
+    assert_int_equal(route_window(&table, &q), 0);
+    q.privacy = &nobody;
+    q.task = SPAN("code");
+    assert_int_equal(route_window(&table, &q), 0);
+}
+
 static void words(void **state)
 {
     for (enum route_why a = ROUTE_NO_TASK; a <= ROUTE_DOWN; a++)
@@ -319,6 +353,8 @@ int main(void)
         cmocka_unit_test(by_who_is_there),
         cmocka_unit_test(by_budget),
         cmocka_unit_test(private_stays_private),
+        cmocka_unit_test(roomy),
+        cmocka_unit_test(windows),
         cmocka_unit_test(words),
         cmocka_unit_test(costs),
         cmocka_unit_test(sums_do_not_wrap),

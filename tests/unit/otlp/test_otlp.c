@@ -139,6 +139,24 @@ static void a_call_of_a_tool(void **state)
                                                                                                              "9") "]");
 }
 
+/* What is done below a call, or a turn, has the ids of its span. */
+static void whose_part_it_is(void **state)
+{
+    char text[OTLP_PARENT_TEXT + 1], want[128];
+    const char *trace = hash("0000000000000000000000000100000000000000000000000002", 16);
+    struct otlp_span s = of(OTLP_CALL);
+    s.ord = 4;
+    s.epoch = 9;
+    otlp_traceparent(&s, text);
+    snprintf(want, sizeof(want), "00-%s-%s-01", trace, hash("00000000000000000000000002/2/call/4.9", 8));
+    assert_string_equal(text, want);
+    assert_int_equal(strlen(text), OTLP_PARENT_TEXT);
+    s.kind = OTLP_TURN;
+    otlp_traceparent(&s, text);
+    snprintf(want, sizeof(want), "00-%s-%s-01", trace, hash("00000000000000000000000002", 8));
+    assert_string_equal(text, want);
+}
+
 static void a_name_that_somebody_else_chose(void **state)
 {
     static const struct {
@@ -236,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_turn),
         cmocka_unit_test(a_question_to_a_model),
         cmocka_unit_test(a_call_of_a_tool),
+        cmocka_unit_test(whose_part_it_is),
         cmocka_unit_test(a_name_that_somebody_else_chose),
         cmocka_unit_test(the_largest_one_has_room),
         cmocka_unit_test(a_request),

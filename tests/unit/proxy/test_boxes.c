@@ -11,6 +11,7 @@
 #include "common/msg.h"
 #include "proxy/extras/kept.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/cells.h"
 #include "proxy/parent/programs/stores.h"
 
 enum { FIRST_PID = 1000000000 };
@@ -81,6 +82,10 @@ const char *parent_image_hold(struct parent *p, struct span digest, int *held, c
 }
 
 void parent_stores_end(struct parent *p, uint64_t box)
+{
+}
+
+void parent_cells_end(struct parent *p, uint64_t box)
 {
 }
 

@@ -154,6 +154,17 @@ static void a_client_that_claimed_it_first_sends_it(void **state)
     play_close(&p);
 }
 
+/* By the time that it could be sent, nobody knows any more which lane its command had. */
+static void of_a_command_with_a_lane_of_its_own_somebody_waits(void **state)
+{
+    struct play p;
+    play_all(&p, HOLDS);
+    play_peer(&p, ROLE_FRONT, FRONT, "sb web 2.7");
+    give_request(&p, XID(1), ASYNC);
+    assert_false(expect_ticket_open(&p, XID(1)).later.asked);
+    play_close(&p);
+}
+
 static void it_is_of_no_front(void **state)
 {
     struct play p;
@@ -208,6 +219,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_now_is_not_tried),
         cmocka_unit_test(what_waits_to_be_sent_ends_with_its_sandbox),
         cmocka_unit_test(a_client_that_claimed_it_first_sends_it),
+        cmocka_unit_test(of_a_command_with_a_lane_of_its_own_somebody_waits),
         cmocka_unit_test(it_is_of_no_front),
         cmocka_unit_test(one_sandbox_leaves_room_for_its_neighbour),
         cmocka_unit_test(bytes_that_were_not_approved_do_not_leave),

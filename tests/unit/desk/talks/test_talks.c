@@ -215,7 +215,8 @@ static void is_text(void)
 static const char *talk(void)
 {
     return "{\"conversation_id\":\"" ID "\",\"phase\":\"" HOSTILE "\",\"created_ms\":1,\"changed_ms\":2,\"turns\":2,"
-           "\"messages\":4,\"busy\":true,\"words\":\"" HOSTILE "\",\"older\":3,\"said\":["
+           "\"messages\":4,\"busy\":true,\"private\":[\"" HOSTILE "\",\"two\",7],\"words\":\"" HOSTILE
+           "\",\"older\":3,\"said\":["
            "{\"turn_id\":\"" TURN "\",\"role\":\"user\",\"by\":\"" HOSTILE "\",\"stopped\":\"\",\"blocks\":["
            "{\"type\":\"text\",\"text\":\"" HOSTILE "\",\"bytes\":90000}]},"
            "{\"turn_id\":\"" TURN "\",\"role\":\"assistant\",\"by\":\"\",\"stopped\":\"" HOSTILE "\",\"blocks\":["
@@ -253,6 +254,7 @@ static void whatever_is_said_is_text(void **state)
     assert_int_equal(x.status, 200);
     is_text();
     assert_true(shows("&lt;script&gt;alert(1)") && shows("3 older messages are not shown"));
+    assert_true(shows("no model is asked but ") && shows(", two, "));
     assert_true(shows(">reconcilable<") && shows("nobody knows what came of it")); /* of the log, by the call's id */
     assert_true(shows("of 87.") && shows("cost 1.500000") && shows("data-busy=\"1\""));
     assert_true(shows("action=\"/conversations/" ID "/cancel\"") && shows("It has no sandbox at the moment"));
@@ -425,9 +427,15 @@ static void what_is_said_is_said_once_by_a_form_of_this_page(void **state)
         assert_true(shows("a&lt;/textarea&gt;&lt;script&gt;alert(1)</textarea>") && shows(key) &&
                     shows("value=\"7\""));
     }
-    static const char *const bad[] = {"message=",           "message=%20%0D%0A",   "message=%ff",
-                                      "message=a%00b",      "message=x&steps=0",   "message=x&steps=1001",
-                                      "message=x&steps=-1", "message=x&message=y", "message=%"};
+    assert_int_equal(post("/conversations", "message=x&private=+a%2Cb%22%3E%3Cscript%3Ealert(1)%2C+c"), 0);
+    assert_string_equal(
+        json, "{\"message\":\"x\",\"budget\":{\"steps\":100},\"private\":[\"a\",\"b\\\"><script>alert(1)\",\"c\"]}");
+    says(400, "{\"detail\":\"`private` has " HOSTILE "\"}"); /* it is not begun without, and what was said is there */
+    is_text();
+    assert_true(x.status == 400 && shows("value=\"a,b&quot;&gt;&lt;script&gt;alert(1), c\""));
+    static const char *const bad[] = {
+        "message=",          "message=x&private=%ff", "message=%20%0D%0A",  "message=%ff",         "message=a%00b",
+        "message=x&steps=0", "message=x&steps=1001",  "message=x&steps=-1", "message=x&message=y", "message=%"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         if (post("/conversations", bad[i]) == 0 || nasked > 0)
             fail_msg("taken: %s", bad[i]);
