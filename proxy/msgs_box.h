@@ -67,9 +67,10 @@ enum msg_type_box {
     M_BROKER_OPEN = 271, /* broker>D span tenant, fd: a stream of requests for a turn of it; answered with M_DOCK_OPEN */
     M_BROKER_TALK = 450, /* D>broker that serves: span tenant, span who: the operator who is signed in at the desk, fd: a stream of requests of theirs; nothing answers, one that cannot be had is closed */
     M_BROKER_CA = 272,   /* P>broker id 0; the gateway's CA, PEM */
-    M_BROKER_SEEN = 456, /* broker>D id 0; u8 enum broker_seen, span name of the model or tool (empty of what a budget stopped), span what kind of error (empty: none), BROKER_SEEN_NUMBERS x u64: ms it took (or BROKER_SEEN_NO_TIME), ms until something came (0: nothing came), tokens in, tokens out, millionths it cost */
+    M_BROKER_SEEN = 456, /* broker>D id 0; u8 enum broker_seen, span name of the model, the tool or the turn's task (empty of what a budget stopped), span what kind of error, or how a turn ended that did not end well (empty: none), BROKER_SEEN_NUMBERS x u64: ms it took (or BROKER_SEEN_NO_TIME), ms until something came (0: nothing came), tokens in, tokens out, millionths it cost */
     M_BROKER_SPANS = 457, /* broker>D id 0; u64 spans that a collector took, u64 that are lost */
-    M_BROKER_WAITS = 470, /* broker that serves>D id 0; u64 turns that wait while no process runs any (0: some do), u64 since when, of Unix ms */
+    M_BROKER_METRICS = 470, /* the same of points of metrics */
+    M_BROKER_WAITS = 480, /* broker that serves>D id 0; u64 turns that wait while no process runs any (0: some do), u64 since when, of Unix ms */
     /* what ran (proxy/ledger/store/runs/); id: the warden's own */
     M_RUN_BEGIN = 244, /* W>Lg wire_run (common/runs/wire_run.h): a command, before it is ordered */
     M_RUN_BEGUN = 245, /* Lg>W bool it is written down, id of the run */

@@ -117,7 +117,13 @@ enum pause_way {
 enum dock_opened { DOCK_LATER = 0 /* it cannot be known now, or too many are in */, DOCK_UNKNOWN, DOCK_OPEN };
 
 /* What the broker has done, as the desk counts it. */
-enum broker_seen { BROKER_SEEN_NOTHING = 0, BROKER_SEEN_MODEL, BROKER_SEEN_TOOL, BROKER_SEEN_BUDGET };
+enum broker_seen {
+    BROKER_SEEN_NOTHING = 0,
+    BROKER_SEEN_MODEL,
+    BROKER_SEEN_TOOL,
+    BROKER_SEEN_BUDGET,
+    BROKER_SEEN_TURN
+};
 /* The identities by which its workers send spans: the desk makes them, with this session and label, and nobody else a
  * sandbox of such a name. */
 #define SPANS_NAME    "otlp-"

@@ -158,7 +158,7 @@ static void dock_frame(void *arg, struct chan *c, struct frame *f)
         on_broker_open(l, f);
     else if (f->type == M_BROKER_WHO && l->broker)
         on_broker_who(l, f);
-    else if (((f->type == M_BROKER_SEEN || f->type == M_BROKER_SPANS) && l->broker) ||
+    else if (((f->type == M_BROKER_SEEN || f->type == M_BROKER_SPANS || f->type == M_BROKER_METRICS) && l->broker) ||
              (f->type == M_BROKER_WAITS && serves(l)))
         broker_tally_frame(l->desk, f);
     else

@@ -161,6 +161,7 @@ static const struct route {
     {"POST", "/conversations/*/cancel", PLACE_PAGE | TALKS, page_talk_cancel},
     {"GET", "/conversations/*/news", PLACE_PAGE | TALKS, page_talk_news},
     {"GET", "/conversations/*/file", PLACE_PAGE | TALKS, page_talk_file},
+    {"GET", "/models", PLACE_PAGE | TALKS, page_models},
     {"GET", "/sandboxes", PLACE_PAGE, page_sandboxes},
     {"GET", "/credentials", PLACE_PAGE, page_credentials},
     {"GET", "/policy", PLACE_PAGE, page_policy},

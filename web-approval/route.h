@@ -108,6 +108,7 @@ void page_policy(struct exchange *x);
 void page_policy_explain(struct exchange *x);
 void page_audit(struct exchange *x);
 void page_health(struct exchange *x);
+void page_models(struct exchange *x);
 void page_habits(struct exchange *x);
 void page_sign_in(struct exchange *x);
 void page_sign_in_post(struct exchange *x);

@@ -25,9 +25,29 @@ static const char *const names[OTLP_NAMES] = {
     [OTLP_STEP] = "countersign.step",
     [OTLP_ATTEMPT] = "countersign.attempt",
     [OTLP_EPOCH] = "countersign.epoch",
+    [OTLP_TOKEN_TYPE] = "gen_ai.token.type",
+    [OTLP_OVERFLOW] = "otel.metric.overflow",
+};
+static const struct {
+    const char *name, *unit;
+} metrics[OTLP_METRICS] = {
+    [OTLP_CHAT_TIME] = {"gen_ai.client.operation.duration", "s"},
+    [OTLP_FIRST_TIME] = {"gen_ai.client.operation.time_to_first_chunk", "s"},
+    [OTLP_TOKENS] = {"gen_ai.client.token.usage", "{token}"},
+    [OTLP_TOOL_TIME] = {"gen_ai.execute_tool.duration", "s"},
 };
 
 const char *otlp_name(enum otlp_name n)
 {
     return (unsigned)n < OTLP_NAMES ? names[n] : "";
+}
+
+const char *otlp_metric_name(enum otlp_metric m)
+{
+    return (unsigned)m < OTLP_METRICS ? metrics[m].name : "";
+}
+
+const char *otlp_metric_unit(enum otlp_metric m)
+{
+    return (unsigned)m < OTLP_METRICS ? metrics[m].unit : "";
 }

@@ -1,9 +1,9 @@
-/* The attributes of spans, by their names: OpenTelemetry's conventions for generative AI, which are in development,
- * and our own, which begin with countersign. Nothing else writes such a name. */
+/* Attributes of spans and metrics, and metrics themselves, by their names: OpenTelemetry's conventions for generative
+ * AI, which are in development, and our own, which begin with countersign. Nothing else writes such a name. */
 #ifndef BROKER_OTLP_NAMES_H
 #define BROKER_OTLP_NAMES_H
 
-/* Where a reader of the spans finds what the names mean. */
+/* Where a reader of them finds what the names mean. */
 #define OTLP_SCHEMA "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
 
 enum otlp_name {
@@ -31,8 +31,20 @@ enum otlp_name {
     OTLP_STEP,             /* which of its steps, */
     OTLP_ATTEMPT,          /* so often it has asked a model */
     OTLP_EPOCH,            /* so often the turn was taken */
+    OTLP_TOKEN_TYPE,       /* of a metric: input or output */
+    OTLP_OVERFLOW,         /* of a metric: true, of all that is not told apart */
     OTLP_NAMES
 };
 const char *otlp_name(enum otlp_name n);
+
+enum otlp_metric {
+    OTLP_CHAT_TIME,  /* a question to a model, to its end */
+    OTLP_FIRST_TIME, /* until something of an answer came */
+    OTLP_TOKENS,     /* of one question, or its answer */
+    OTLP_TOOL_TIME,  /* a call, to its end */
+    OTLP_METRICS
+};
+const char *otlp_metric_name(enum otlp_metric m);
+const char *otlp_metric_unit(enum otlp_metric m);
 
 #endif

@@ -2,14 +2,11 @@
 
 #include <stdio.h>
 
-#include "broker/otlp/names.h"
+#include "broker/otlp/otlp_in.h"
 #include "common/id.h"
-#include "common/json/json.h"
 #include "common/text/visible.h"
 
 enum { PLACE_MAX = 256, INTERNAL = 1, CLIENT = 3, STATUS_ERROR = 2, ONE_MAX = VISIBLE_ESCAPE_MAX };
-
-#define AGENT SPAN("countersign")
 
 /* --- ids ---------------------------------------------------------------------------------- */
 
@@ -55,8 +52,7 @@ void otlp_traceparent(const struct otlp_span *s, char out[OTLP_PARENT_TEXT + 1])
 
 /* --- attributes --------------------------------------------------------------------------- */
 
-/* As much of a name that somebody else chose as is written, with what would hide or reorder shown as what it is. */
-static struct span shown(struct span s, char text[OTLP_TEXT_MAX + 1])
+struct span otlp_shown(struct span s, char text[OTLP_TEXT_MAX + 1])
 {
     char escape[ONE_MAX];
     size_t at = 0, n;
@@ -85,13 +81,13 @@ static void end(struct jsonw *w)
     jsonw_end_object(w);
 }
 
-static void put_text(struct jsonw *w, enum otlp_name name, struct span s)
+void otlp_put_text(struct jsonw *w, enum otlp_name name, struct span s)
 {
     char text[OTLP_TEXT_MAX + 1];
     if (s.n == 0)
         return;
     begin(w, name);
-    jsonw_kv(w, "stringValue", shown(s, text));
+    jsonw_kv(w, "stringValue", otlp_shown(s, text));
     end(w);
 }
 
@@ -114,7 +110,7 @@ static void put_seconds(struct jsonw *w, enum otlp_name name, uint64_t ms)
     end(w);
 }
 
-static void put_true(struct jsonw *w, enum otlp_name name)
+void otlp_put_true(struct jsonw *w, enum otlp_name name)
 {
     begin(w, name);
     jsonw_kv_bool(w, "boolValue", true);
@@ -123,8 +119,8 @@ static void put_true(struct jsonw *w, enum otlp_name name)
 
 static void put_chat(struct jsonw *w, const struct otlp_span *s)
 {
-    put_text(w, OTLP_RESPONSE_MODEL, s->answered);
-    put_true(w, OTLP_REQUEST_STREAM);
+    otlp_put_text(w, OTLP_RESPONSE_MODEL, s->answered);
+    otlp_put_true(w, OTLP_REQUEST_STREAM);
     if (s->first)
         put_seconds(w, OTLP_FIRST_CHUNK, s->first_ms);
     if (s->counted) {
@@ -143,15 +139,15 @@ static void put_chat(struct jsonw *w, const struct otlp_span *s)
 static void put_call(struct jsonw *w, const struct otlp_span *s)
 {
     char text[24];
-    put_text(w, OTLP_TOOL, s->tool);
-    put_text(w, OTLP_TOOL_CALL, s->call);
+    otlp_put_text(w, OTLP_TOOL, s->tool);
+    otlp_put_text(w, OTLP_TOOL_CALL, s->call);
     if (!s->mcp)
         return;
     (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)s->request);
-    put_text(w, OTLP_MCP_METHOD, SPAN("tools/call"));
-    put_text(w, OTLP_MCP_VERSION, s->version);
-    put_text(w, OTLP_RPC_ID, span_str(text));
-    put_text(w, OTLP_TRANSPORT, s->remote ? SPAN("tcp") : SPAN("pipe"));
+    otlp_put_text(w, OTLP_MCP_METHOD, SPAN("tools/call"));
+    otlp_put_text(w, OTLP_MCP_VERSION, s->version);
+    otlp_put_text(w, OTLP_RPC_ID, span_str(text));
+    otlp_put_text(w, OTLP_TRANSPORT, s->remote ? SPAN("tcp") : SPAN("pipe"));
 }
 
 static const char *operation(enum otlp_kind kind)
@@ -162,15 +158,15 @@ static const char *operation(enum otlp_kind kind)
 static void put_attributes(struct jsonw *w, const struct otlp_span *s)
 {
     jsonw_kv_array(w, "attributes");
-    put_text(w, OTLP_OPERATION, span_str(operation(s->kind)));
-    put_text(w, OTLP_CONVERSATION, s->conversation);
-    put_text(w, OTLP_TURN_ID, s->turn);
+    otlp_put_text(w, OTLP_OPERATION, span_str(operation(s->kind)));
+    otlp_put_text(w, OTLP_CONVERSATION, s->conversation);
+    otlp_put_text(w, OTLP_TURN_ID, s->turn);
     if (s->kind != OTLP_CALL) {
-        put_text(w, OTLP_PROVIDER, s->provider);
-        put_text(w, OTLP_REQUEST_MODEL, s->asked);
+        otlp_put_text(w, OTLP_PROVIDER, s->provider);
+        otlp_put_text(w, OTLP_REQUEST_MODEL, s->asked);
     }
     if (s->kind == OTLP_TURN)
-        put_text(w, OTLP_AGENT, AGENT);
+        otlp_put_text(w, OTLP_AGENT, OTLP_SELF);
     if (s->kind == OTLP_CHAT)
         put_chat(w, s);
     if (s->kind == OTLP_CALL)
@@ -179,13 +175,13 @@ static void put_attributes(struct jsonw *w, const struct otlp_span *s)
         put_number(w, OTLP_STEP, s->step);
     put_number(w, OTLP_EPOCH, s->epoch);
     if (s->error != NULL)
-        put_text(w, OTLP_ERROR, span_str(s->error));
+        otlp_put_text(w, OTLP_ERROR, span_str(s->error));
     jsonw_end_array(w);
 }
 
 /* --- a span, and a request with some --------------------------------------------------------- */
 
-static void put_time(struct jsonw *w, const char *key, uint64_t ms)
+void otlp_put_time(struct jsonw *w, const char *key, uint64_t ms)
 {
     char text[32];
     uint64_t most = UINT64_MAX / 1000000;
@@ -196,8 +192,8 @@ static void put_time(struct jsonw *w, const char *key, uint64_t ms)
 static void put_name(struct jsonw *w, const struct otlp_span *s)
 {
     char name[OTLP_TEXT_MAX + 1], text[OTLP_TEXT_MAX + 32];
-    struct span of = s->kind == OTLP_TURN ? AGENT : s->kind == OTLP_CHAT ? s->asked : s->tool;
-    of = shown(of, name);
+    struct span of = s->kind == OTLP_TURN ? OTLP_SELF : s->kind == OTLP_CHAT ? s->asked : s->tool;
+    of = otlp_shown(of, name);
     int n = snprintf(text, sizeof(text), "%s%s%.*s", operation(s->kind), of.n > 0 ? " " : "", SPAN_FMT(of));
     jsonw_kv(w, "name", span_of(text, (size_t)n));
 }
@@ -217,8 +213,8 @@ void otlp_put(struct dynbuf *out, const struct otlp_span *s)
         jsonw_kv(&w, "parentSpanId", span_str(parent));
     put_name(&w, s);
     jsonw_kv_u64(&w, "kind", s->kind == OTLP_CHAT ? CLIENT : INTERNAL);
-    put_time(&w, "startTimeUnixNano", s->begun_ms);
-    put_time(&w, "endTimeUnixNano", s->ended_ms > s->begun_ms ? s->ended_ms : s->begun_ms);
+    otlp_put_time(&w, "startTimeUnixNano", s->begun_ms);
+    otlp_put_time(&w, "endTimeUnixNano", s->ended_ms > s->begun_ms ? s->ended_ms : s->begun_ms);
     put_attributes(&w, s);
     if (s->error != NULL) {
         jsonw_kv_object(&w, "status");
@@ -237,33 +233,43 @@ static void put_resource(struct jsonw *w, const char *key, struct span value)
     end(w);
 }
 
-void otlp_batch(struct dynbuf *out, struct span version, struct span instance, struct span spans)
+void otlp_begin(struct jsonw *w, const struct otlp_who *who, const char *all, const char *each, const char *values)
+{
+    jsonw_object(w);
+    jsonw_kv_array(w, all);
+    jsonw_object(w);
+    jsonw_kv_object(w, "resource");
+    jsonw_kv_array(w, "attributes");
+    put_resource(w, "service.name", SPAN("countersign-broker"));
+    put_resource(w, "service.version", who->version);
+    put_resource(w, "service.instance.id", who->instance);
+    jsonw_end_array(w);
+    jsonw_end_object(w);
+    jsonw_kv_array(w, each);
+    jsonw_object(w);
+    jsonw_kv_object(w, "scope");
+    jsonw_kv(w, "name", SPAN("countersign"));
+    jsonw_kv(w, "version", who->version);
+    jsonw_end_object(w);
+    jsonw_kv_array(w, values);
+}
+
+void otlp_end(struct jsonw *w)
+{
+    jsonw_end_array(w);
+    jsonw_kv(w, "schemaUrl", SPAN(OTLP_SCHEMA));
+    jsonw_end_object(w); /* the scope's */
+    jsonw_end_array(w);
+    jsonw_end_object(w); /* the resource's */
+    jsonw_end_array(w);
+    jsonw_end_object(w);
+}
+
+void otlp_batch(struct dynbuf *out, const struct otlp_who *who, struct span spans)
 {
     struct jsonw w;
     jsonw_begin(&w, out);
-    jsonw_object(&w);
-    jsonw_kv_array(&w, "resourceSpans");
-    jsonw_object(&w);
-    jsonw_kv_object(&w, "resource");
-    jsonw_kv_array(&w, "attributes");
-    put_resource(&w, "service.name", SPAN("countersign-broker"));
-    put_resource(&w, "service.version", version);
-    put_resource(&w, "service.instance.id", instance);
-    jsonw_end_array(&w);
-    jsonw_end_object(&w);
-    jsonw_kv_array(&w, "scopeSpans");
-    jsonw_object(&w);
-    jsonw_kv_object(&w, "scope");
-    jsonw_kv(&w, "name", SPAN("countersign"));
-    jsonw_kv(&w, "version", version);
-    jsonw_end_object(&w);
-    jsonw_kv_array(&w, "spans");
+    otlp_begin(&w, who, "resourceSpans", "scopeSpans", "spans");
     jsonw_raw(&w, spans); /* some values with commas between them */
-    jsonw_end_array(&w);
-    jsonw_kv(&w, "schemaUrl", SPAN(OTLP_SCHEMA));
-    jsonw_end_object(&w); /* the scope's */
-    jsonw_end_array(&w);
-    jsonw_end_object(&w); /* the resource's */
-    jsonw_end_array(&w);
-    jsonw_end_object(&w);
+    otlp_end(&w);
 }

@@ -35,10 +35,12 @@ struct otlp_span {
     /* a chat */
     struct span answered;                                       /* what it calls itself */
     bool first, counted;                                        /* something came; its provider has counted */
+    bool unasked;                                               /* it was not sent: its time says nothing of it */
     uint64_t first_ms;                                          /* from the begin */
     uint64_t input, cache_read, cache_write, output, reasoning; /* tokens; input is all of them, output too */
     /* a call */
     struct span tool, call; /* its name, the call's id */
+    struct span as;         /* what it is measured as */
     bool mcp, remote;       /* of an MCP server; remote: over HTTP */
     struct span version;    /* of its protocol */
     uint64_t request;       /* the number of the request there */
@@ -52,8 +54,11 @@ void otlp_span_id(const struct otlp_span *s, char out[OTLP_ID_TEXT + 1]);
 void otlp_traceparent(const struct otlp_span *s, char out[OTLP_PARENT_TEXT + 1]);
 /* One object. A failed buffer: it has no room. */
 void otlp_put(struct dynbuf *out, const struct otlp_span *s);
-/* The body of a request with these: what otlp_put wrote, with commas between them. instance: which process says it.
- */
-void otlp_batch(struct dynbuf *out, struct span version, struct span instance, struct span spans);
+/* Who says it: of which version, and which of its processes. */
+struct otlp_who {
+    struct span version, instance;
+};
+/* The body of a request with these: what otlp_put wrote, with commas between them. */
+void otlp_batch(struct dynbuf *out, const struct otlp_who *who, struct span spans);
 
 #endif

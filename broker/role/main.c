@@ -38,7 +38,8 @@ enum {
 };
 
 struct start {
-    char dir[TEXT], db[TEXT], models[TEXT], tools[TEXT], otlp[TEXT], proxy[128], boot[64], url[TEXT], has_password[8];
+    char dir[TEXT], db[TEXT], models[TEXT], tools[TEXT], otlp[TEXT], otlp_metrics[TEXT], proxy[128], boot[64],
+        url[TEXT], has_password[8];
     char budget_lines[BUDGETS_TEXT_MAX];
     struct budgets budgets;
     struct pg_where where;
@@ -71,6 +72,7 @@ static void setting(void *arg, struct span key, struct span value)
                  {"boot", s->boot, sizeof(s->boot)},
                  {"proxy", s->proxy, sizeof(s->proxy)},
                  {"otlp", s->otlp, sizeof(s->otlp)},
+                 {"otlp_metrics", s->otlp_metrics, sizeof(s->otlp_metrics)},
                  {"broker_store", s->url, sizeof(s->url)},
                  {"broker_budgets", s->budget_lines, sizeof(s->budget_lines)},
                  {"broker_password", s->has_password, sizeof(s->has_password)}};
@@ -166,6 +168,15 @@ static void stop(void *arg)
         task_leave(s->work.task);
     export_end(&s->work);
     exit(0);
+}
+
+/* What turns did is sent to the operator's collector, where there is one. */
+static void export_those(struct start *s)
+{
+    s->work.spans = s->otlp[0] != '\0' ? export_new(&s->work, EXPORT_SPANS, s->otlp) : NULL;
+    s->work.metrics = s->otlp_metrics[0] != '\0' ? export_new(&s->work, EXPORT_METRICS, s->otlp_metrics) : NULL;
+    if ((s->otlp[0] != '\0' && s->work.spans == NULL) || (s->otlp_metrics[0] != '\0' && s->work.metrics == NULL))
+        log_die("out of memory");
 }
 
 /* Read while files can be opened. */
@@ -438,8 +449,8 @@ int main(int argc, char *argv[])
     s.serve.workers = s.workers;
     who(&s, &s.work.id);
     s.work.number = (unsigned)s.worker;
-    if (runs(&s) && s.otlp[0] != '\0' && (s.work.export = export_new(&s.work, s.otlp)) == NULL)
-        log_die("out of memory");
+    if (runs(&s))
+        export_those(&s);
     if (runs(&s))
         work_begin(&s.work);
     else if (serve_begin(&s.serve) != 0)

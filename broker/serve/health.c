@@ -39,6 +39,10 @@ void health_tell(struct call *x)
     struct bstore_waiting w;
     struct jsonw j;
     enum bstore_result r = bstore_waiting(call_store(x), SERVE_LATE_MS, &w);
+    if (r != BS_OK && x->own) {
+        reply_no(x, 503, "the store cannot be used: %s", bstore_why(call_store(x)));
+        return;
+    }
     if (r != BS_OK) {
         talk_unable(x, r);
         return;

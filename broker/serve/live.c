@@ -13,6 +13,8 @@ void talk_replay(struct call *x)
     enum bstore_result r = bstore_replay(call_store(x), call_whose(x), &id, &out);
     if (r == BS_OK)
         talk_accepted(x, &out);
+    else if (r == BS_SPENT)
+        usage_spent(x, call_whose(x));
     else if (r == BS_CONFLICT)
         reply_no(x, 409, "this turn has not ended, was cancelled before it began, or is a replay itself");
     else
@@ -99,6 +101,8 @@ void live_turn(struct call *x)
         reply_no(x, 409,
                  "it has not ended, was cancelled before it began, or is a replay itself; or the key came with "
                  "another request before");
+    else if (r == BS_SPENT)
+        usage_spent(x, in.tenant);
     else
         talk_unable(x, r);
 }

@@ -172,8 +172,8 @@ call_fn talk_chat, talk_cancel, talk_turn, talk_list, talk_history, talk_fork, s
 call_fn recorded_turn, recorded_turns, talk_replay, live_turn;
 /* --- usage.c, health.c --- */
 call_fn usage_list, health_tell;
-/* Nothing may be asked: a budget of the tenant is used up; which, how much, and when it begins anew. */
-void usage_spent(struct call *x);
+/* BS_SPENT of what was asked for the tenant: which of its budgets is used up, how much, and when it begins anew. */
+void usage_spent(struct call *x, struct span tenant);
 /* --- view.c --- what a page shows: one conversation; those of which something happened last */
 call_fn view_one, view_lately;
 

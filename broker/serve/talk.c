@@ -10,7 +10,6 @@ void talk_unable(struct call *x, enum bstore_result r)
     case BS_NONE: reply_no(x, 404, "there is no such conversation or turn"); break;
     case BS_FULL: reply_no(x, 429, "as much as may be at once: end or cancel some of it, and try again"); break;
     case BS_CONFLICT: reply_no(x, 409, "this was asked for otherwise before, or cannot be now"); break;
-    case BS_SPENT: usage_spent(x); break;
     default: reply_no(x, 503, "the store cannot be used at the moment; try again");
     }
 }
@@ -231,6 +230,8 @@ void talk_chat(struct call *x)
         talk_accepted(x, &out);
     else if (r == BS_CONFLICT)
         reply_no(x, 409, "this Idempotency-Key came with another request before");
+    else if (r == BS_SPENT)
+        usage_spent(x, in.tenant);
     else
         talk_unable(x, r);
 }

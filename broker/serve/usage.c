@@ -12,6 +12,7 @@
 enum {
     LOOKED_AT = 8192, /* rows */
     SUMS_MAX = 256,
+    STANDS_MAX = 32, /* tenants of whose budgets is told: each is a sum of all that it spent in a month */
     DAYS_USUAL = 30,
     NEXT_MAX = 512, /* bytes of a place, which stands there as digits of 16 */
     NUMBER_MAX = 20
@@ -193,8 +194,9 @@ static enum bstore_result sum_up_all(struct call *x, struct asked *q)
     enum bstore_result r = q->at.inside ? sum_up(x, q) : BS_OK;
     while (r == BS_OK && !q->more) {
         struct span before = q->at.tenant, next;
+        size_t stands = q->nstands;
         q->looked++; /* one that has nothing is looked at, too */
-        if (q->looked >= LOOKED_AT || q->nstands == SUMS_MAX) {
+        if (q->looked >= LOOKED_AT || q->nstands == STANDS_MAX) {
             q->more = true;
             q->at.inside = false;
             break;
@@ -203,8 +205,10 @@ static enum bstore_result sum_up_all(struct call *x, struct asked *q)
             break;
         q->at = (struct place){.tenant = next};
         r = sum_up_one(x, q);
-        if (q->more && !q->at.inside) /* not one row of it had room */
+        if (q->more && !q->at.inside) { /* not one row of it had room: all of it is for the next answer */
             q->at.tenant = before;
+            q->nstands = stands;
+        }
     }
     return r == BS_NONE ? BS_OK : r;
 }
@@ -294,9 +298,8 @@ static void count(struct call *x)
     (void)chan_commit_soon(desk);
 }
 
-void usage_spent(struct call *x)
+void usage_spent(struct call *x, struct span tenant)
 {
-    struct span tenant = call_whose(x);
     char words[BUDGET_WORDS_MAX] = "a budget of this tenant was used up, and has just begun anew: try again";
     struct budgets_stand all;
     if (bstore_budgets(call_store(x), tenant, &all) != BS_OK)
@@ -314,7 +317,7 @@ void usage_list(struct call *x)
     if (!read_ask(x, &q))
         return;
     q.sums.row = arena_alloc(&x->arena, SUMS_MAX * sizeof(*q.sums.row));
-    q.stands = arena_alloc(&x->arena, (SUMS_MAX + 1) * sizeof(*q.stands));
+    q.stands = arena_alloc(&x->arena, STANDS_MAX * sizeof(*q.stands));
     enum bstore_result r = q.sums.row == NULL || q.stands == NULL ? BS_FULL
                            : q.all                                ? sum_up_all(x, &q)
                                                                   : sum_up_one(x, &q);

@@ -244,9 +244,14 @@ enum bstore_result bstore_spent(struct bstore *s, const struct claim *c, const s
 enum bstore_result bstore_ask(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most)
 {
     const struct tenant_budget *of[BUDGET_PERS];
-    const struct used is = {.tokens = most->tokens < BUDGET_MOST ? most->tokens : BUDGET_MOST,
-                            .cost_micro = most->cost_micro < BUDGET_MOST ? most->cost_micro : BUDGET_MOST};
-    return budgets_of(s->budgets, claim_tenant(c), of) > 0 ? s->ops->ask(s, c, n, &is) : BS_OK;
+    struct used is;
+    if (budgets_of(s->budgets, claim_tenant(c), of) == 0)
+        return BS_OK;
+    if (most == NULL)
+        return s->ops->ask(s, c, n, NULL);
+    is = (struct used){.tokens = most->tokens < BUDGET_MOST ? most->tokens : BUDGET_MOST,
+                       .cost_micro = most->cost_micro < BUDGET_MOST ? most->cost_micro : BUDGET_MOST};
+    return s->ops->ask(s, c, n, &is);
 }
 
 enum bstore_result bstore_budgets(struct bstore *s, struct span tenant, struct budgets_stand *out)

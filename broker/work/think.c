@@ -17,7 +17,8 @@ enum {
     TOOLS_MAX = 16 + MCP_SERVERS_MAX * MCP_TOOLS_MAX,
     SYSTEM_TOKENS = 4096,
     DOWN_MS = 30 * 1000,
-    BESIDE_MS = 500, /* how often it is looked whether what is asked beside it is through */
+    BESIDE_MS = 500, /* until it is looked whether what is asked beside it is through; twice as long each time */
+    BESIDE_MOST_MS = 4000,
     URL_MAX = 1024
 };
 
@@ -28,7 +29,9 @@ struct think {
     bool other, summary; /* summary: it is asked for one */
     struct dynbuf body, error;
     struct used most; /* that it may come to */
+    bool asks;        /* and that is written down */
     struct timer *waits;
+    uint64_t waits_ms;
     struct wire *wire;
     struct answer *answer;
     struct fault_answer said; /* of an answer that is none; its spans are the wire's */
@@ -51,8 +54,19 @@ void think_end(struct task *t)
     free(k);
 }
 
+/* What it might have come to is for others again. Until its step or its claim is over they wait for that otherwise,
+ * and no worse than that comes of a store that does not take it. */
+static void asks_no_more(struct think *k)
+{
+    if (k->asks && !k->task->over)
+        (void)!bstore_ask(k->task->w->store, &k->task->claim, k->task->step, NULL);
+    k->asks = false;
+}
+
 static void no_answer(struct task *t, bool retry, uint64_t after_ms)
 {
+    if (t->think != NULL)
+        asks_no_more(t->think);
     think_end(t);
     task_tell(t, (struct loop_event){.heard = HEARD_NO_ANSWER, .retry = retry, .after_ms = after_ms});
 }
@@ -102,19 +116,44 @@ static struct bstore_asked metered_as(const struct think *k, const struct model_
     return a;
 }
 
-/* An answer of which nothing is kept has its price all the same: what its provider said of it by then, and at least
- * what was asked and came. It is counted before anything else is asked, so that no budget is passed by trying again.
- */
-static void spend(struct think *k, const char *error)
+static struct span tenant_of(const struct task *t)
 {
+    return span_of(t->claim.tenant, t->claim.tenant_n);
+}
+
+static enum bstore_result waste(struct task *t, const struct used *used, const struct bstore_asked *asked)
+{
+    t->wasted.tokens = counted(t->wasted.tokens + used->tokens);
+    t->wasted.cost_micro = counted(t->wasted.cost_micro + used->cost_micro);
+    taped_spent(t, used);
+    enum bstore_result r = bstore_spent(t->w->store, &t->claim, used, asked);
+    if (r != BS_OK)
+        log_warn("turn %s: what an attempt has cost is not counted: %s", t->turn, bstore_why(t->w->store));
+    return r;
+}
+
+/* A question that has left may be on a bill, also if nobody waits for its answer, unless it was refused. */
+static bool has_price(const struct think *k)
+{
+    return k->answer != NULL || (k->wire != NULL && wire_left(k->wire) && k->said.status < 300);
+}
+
+/* An answer of which nothing is kept has its price all the same: what its provider said of it by then, and at least
+ * what was asked and came. It is counted before anything else is asked, so that no budget is passed by trying again;
+ * where it cannot be, and there is a budget that it is missing in, it is not BS_OK. */
+static enum bstore_result spend(struct think *k, const char *error)
+{
+    static const struct model_usage nothing = {.known = false};
+    const struct tenant_budget *of[BUDGET_PERS];
     struct task *t = k->task;
     uint64_t cost = 0;
-    if (k->answer == NULL || t->over) {
+    if (t->over || !has_price(k)) {
         saw(k, error, 0);
-        return;
+        return BS_OK;
     }
-    const struct model_usage *u = &answer_finish(k->answer)->usage;
-    uint64_t said = tokens(u) - u->output, in = said > 0 ? said : meter_guess(k->body.n), out = meter_guess(k->out);
+    const struct model_usage *u = k->answer != NULL ? &answer_finish(k->answer)->usage : &nothing;
+    uint64_t said = tokens(u) - u->output, in = said > 0 ? said : meter_guess(k->body.n);
+    uint64_t out = meter_guess(k->out + k->error.n);
     out = u->output > out ? u->output : out;
     (void)!meter_most(&k->model->price, in, out, &cost);
     const struct used used = {.tokens = counted(in + out), .cost_micro = counted(cost)};
@@ -122,17 +161,16 @@ static void spend(struct think *k, const char *error)
     asked.input = said > 0 ? asked.input : in;
     asked.output = counted(out);
     saw(k, error, used.cost_micro);
-    t->wasted.tokens = counted(t->wasted.tokens + used.tokens);
-    t->wasted.cost_micro = counted(t->wasted.cost_micro + used.cost_micro);
-    taped_spent(t, &used);
-    if (bstore_spent(t->w->store, &t->claim, &used, &asked) != BS_OK)
-        log_warn("turn %s: what an attempt has cost is not counted: %s", t->turn, bstore_why(t->w->store));
+    enum bstore_result r = waste(t, &used, &asked);
+    return budgets_of(t->w->store->budgets, tenant_of(t), of) > 0 ? r : BS_OK;
 }
 
 void think_stop(struct task *t)
 {
-    if (t->think != NULL)
-        spend(t->think, t->w->stopping ? "stopped" : "cancelled");
+    if (t->think != NULL) {
+        (void)spend(t->think, t->w->stopping ? "stopped" : "cancelled"); /* nothing is asked after it */
+        asks_no_more(t->think);
+    }
     think_end(t);
 }
 
@@ -162,7 +200,8 @@ static void failed(struct think *k, const struct fault *f)
 {
     struct task *t = k->task;
     uint32_t dice = t->claim.turn.b[0] * 16777619u + (uint32_t)t->agent.attempts;
-    spend(k, fault_name(f->kind));
+    if (!task_passed(t, spend(k, fault_name(f->kind))))
+        return;
     t->all_tries++;
     const struct fault_place p = {.tries = (unsigned)t->agent.attempts,
                                   .all_tries = (unsigned)t->agent.attempts + t->all_tries - 1,
@@ -314,6 +353,12 @@ static void complete(struct think *k, const struct answer_result *r)
     if (cut)
         task_cut(t, stopped);
     saw(k, NULL, counted(t->used.cost_micro));
+    if (n > TURN_CALLS_MAX) { /* it ends its turn, and nothing of it is kept that would be metered with it */
+        const struct used used = {.tokens = counted(t->used.tokens), .cost_micro = counted(t->used.cost_micro)};
+        (void)waste(t, &used, &t->metered);
+        t->used = (struct used){.tokens = 0};
+        asks_no_more(k);
+    }
     think_end(t);
     struct used all = {.tokens = t->used.tokens + t->wasted.tokens,
                        .cost_micro = t->used.cost_micro + t->wasted.cost_micro};
@@ -398,17 +443,36 @@ static void send(struct task *t, uint64_t arg, unsigned status, struct span leas
 static void used_up(struct think *k)
 {
     struct task *t = k->task;
-    struct span tenant = span_of(t->claim.tenant, t->claim.tenant_n);
     struct budgets_stand all;
     char words[BUDGET_WORDS_MAX];
     task_why(t, SPAN_NONE); /* what an attempt before may have said */
-    if (bstore_budgets(t->w->store, tenant, &all) != BS_OK)
+    if (bstore_budgets(t->w->store, tenant_of(t), &all) != BS_OK)
         all.n = 0;
-    if (budget_words(&all, tenant, words))
+    if (budget_words(&all, tenant_of(t), words))
         task_why(t, span_str(words));
     log_info("turn %s: %s", t->turn, t->why);
     think_end(t);
     task_tell(t, (struct loop_event){.heard = HEARD_BUDGET});
+}
+
+static void ask_if_may(void *arg);
+
+/* To look sums up what was spent: later each time. */
+static void look_later(struct think *k)
+{
+    struct task *t = k->task;
+    if (k->waits == NULL) {
+        log_info("turn %s: what is left of its tenant's budget may be needed by what is asked now: it waits for that",
+                 t->turn);
+        k->waits_ms = BESIDE_MS;
+        k->waits = timer_new(t->w->loop, ask_if_may, k);
+    }
+    if (k->waits == NULL) {
+        no_answer(t, true, BESIDE_MS);
+        return;
+    }
+    timer_set(k->waits, k->waits_ms);
+    k->waits_ms = 2 * k->waits_ms < BESIDE_MOST_MS ? 2 * k->waits_ms : BESIDE_MOST_MS;
 }
 
 static void ask_if_may(void *arg)
@@ -422,15 +486,9 @@ static void ask_if_may(void *arg)
     if (r == BS_SPENT) {
         used_up(k);
     } else if (r == BS_FULL) {
-        if (k->waits == NULL)
-            log_info(
-                "turn %s: what is left of its tenant's budget may be needed by what is asked now: it waits for that",
-                t->turn);
-        if (k->waits == NULL && (k->waits = timer_new(t->w->loop, ask_if_may, k)) == NULL)
-            no_answer(t, true, BESIDE_MS);
-        else
-            timer_set(k->waits, BESIDE_MS);
+        look_later(k);
     } else if (task_passed(t, r)) {
+        k->asks = true;
         k->begun_ms = loop_wall(t->w->loop);
         if (k->model->lease.n > 0)
             lease_need(t, k->model->lease, send, 0);

@@ -31,6 +31,11 @@ const struct http_head *wire_head(const struct wire *w)
     return &w->head;
 }
 
+bool wire_left(const struct wire *w)
+{
+    return w->sent > 0;
+}
+
 const char *wire_why(const struct wire *w)
 {
     return w->why ? w->why : "the gateway's proxy cannot be reached";

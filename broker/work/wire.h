@@ -28,6 +28,8 @@ struct wire_ask {
 struct wire *wire_begin(struct work *w, const struct wire_ask *ask, wire_fn *fn, void *arg,
                         const char **why) MUSTCHECK;
 void wire_free(struct wire **w);
+/* Has any of the request left? It may have been heard, whatever comes of it. */
+bool wire_left(const struct wire *w);
 /* Of WIRE_HEAD. */
 const struct http_head *wire_head(const struct wire *w);
 const char *wire_why(const struct wire *w);

@@ -60,18 +60,18 @@ struct work {
     struct route_table models;
     struct mcp_table tools;
     struct arena models_arena, tools_arena;
-    uint64_t down[ROUTE_MODELS_MAX]; /* until when one is not to be asked, ms */
-    struct tls_client *tls;          /* whom the gateway is, NULL: it has not said yet */
-    char proxy[128];                 /* its host:port */
-    unsigned number;                 /* which of the gateway's workers it is, from 1 */
-    struct export *export;           /* export.c; NULL: no spans are sent */
+    uint64_t down[ROUTE_MODELS_MAX];   /* until when one is not to be asked, ms */
+    struct tls_client *tls;            /* whom the gateway is, NULL: it has not said yet */
+    char proxy[128];                   /* its host:port */
+    unsigned number;                   /* which of the gateway's workers it is, from 1 */
+    struct export *spans, *metrics;    /* export.c; NULL: none are sent */
+    char telemetry[WORK_LANE_MAX + 1]; /* the identity that sends them; empty: there is none yet */
     struct timer *look;
     uint8_t refused[64];            /* by a turn's id: how often in a row the gateway gave it no identity */
     uint64_t pulse, try_ms, say_ms; /* of the store when it was looked last; asked even so; said to be away again */
     struct task *task;
     bool stopping;
 };
-
 /* A call of the step, and what came of it. */
 struct work_call {
     struct bstore_call call;

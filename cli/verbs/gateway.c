@@ -91,11 +91,11 @@ static void print_page(const struct json *j, uint64_t now_ms)
     else
         printf("%llu, the oldest for %s (countersign approvals list)\n", (unsigned long long)waiting,
                age_text(now_ms, member_u64(j, "oldest_ms"), age));
-    if (member_u64(j, "turns_nobody_runs"))
-        printf(
-            "turns     no process runs turns: %llu wait, the first for %s (countersign-broker(7), One part alone)\n",
-            (unsigned long long)member_u64(j, "turns_nobody_runs"),
-            age_text(now_ms, member_u64(j, "turns_since_ms"), age));
+    uint64_t turns = member_u64(j, "turns_nobody_runs");
+    if (turns)
+        printf("turns     no process runs turns: %llu %s for %s (countersign-broker(7), One part alone)\n",
+               (unsigned long long)turns, turns == 1 ? "waits" : "wait, the first",
+               age_text(now_ms, member_u64(j, "turns_since_ms"), age));
 }
 
 static void print_listeners(const struct json *j)

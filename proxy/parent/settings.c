@@ -174,6 +174,7 @@ static void broker(struct settings *s, const struct parent *p, const struct chil
     text(s, "tools", p->config->broker.tools);
     text(s, "otlp", p->config->broker.otlp);
     text(s, "broker_budgets", p->config->broker.budgets);
+    text(s, "otlp_metrics", p->config->broker.otlp_metrics);
 }
 
 void parent_give_tasks(const struct parent *p, struct child *desk)

@@ -17,6 +17,7 @@ static const struct room {
              {"credentials", "/credentials", "Credentials"},
              {"policy", "/policy", "Policy"},
              {"audit", "/audit", "Audit"},
+             {"models", "/models", "Models and tools"},
              {"health", "/health", "Health"}};
 
 static void room_link(struct exchange *x, const struct room *r, const char *kind)
@@ -38,7 +39,7 @@ static void nav(struct exchange *x, const char *kind)
     PUT(x, "<button class=\"menu\" type=\"button\" popovertarget=\"rooms\">Menu</button>\n"
            "<div class=\"rooms\" id=\"rooms\" popover>\n<nav aria-label=\"Rooms\">\n");
     for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++)
-        if (strcmp(rooms[i].kind, "talks") != 0 ||
+        if ((strcmp(rooms[i].kind, "talks") != 0 && strcmp(rooms[i].kind, "models") != 0) ||
             (x->desk->talks && who_may_talk(x))) /* a broker, and theirs to ask */
             room_link(x, &rooms[i], kind);
     (void)dynbuf_addf(&x->out, "</nav>\n<div class=\"me\">\n<a href=\"/freeze\"%s>Freeze writes</a>\n",

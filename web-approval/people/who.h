@@ -10,8 +10,9 @@
 bool who_find(struct exchange *x, bool *gone);
 /* A user of this machine has no person's name. */
 bool who_is_machine(const char *operator);
-/* May x's operator, who is signed in, have conversations here? The users of this machine whom the control socket
- * admits, and whom countersign.yaml names, by their own name or a group's. Asked in route.c before each page of them.
+/* May x's operator, who is signed in, have conversations here, and see how models do? The users of this machine whom
+ * the control socket admits, and whom countersign.yaml names, by their own name or a group's. Asked in route.c before
+ * each page of them.
  */
 bool who_may_talk(const struct exchange *x) MUSTCHECK;
 /* For the audit and the page: "passkey", "password", "link", "oidc", "socket", "slack". */

@@ -1,20 +1,24 @@
 /* Budgets of tenants, by what the meter has. What a question may come to stands in its step's kind while it is asked:
- * "model TOKENS MILLIONTHS". Who decides has the tenant's row locked, so that of two at once the second one finds
- * what the first one wrote. */
+ * "model TOKENS MILLIONTHS"; who asks nothing, or waits, has "model" there. Who decides has the tenant's row locked,
+ * so that of two at once the second one finds what the first one wrote. */
 #include "broker/store/sql/usage.h"
 
 #include <stdio.h>
 
 #define DAY_MS UINT64_C(86400000)
-#define ASKS   "model "
+#define WAITS  "model"
+#define ASKS   WAITS " "
 enum { KIND_MAX = 64 };
 
+/* A clock that once ran ahead has metered on days that are yet to come: these count then, but for a day, by which the
+ * clocks of those who ask may differ. */
 static enum bstore_result spent_of(struct sq *l, struct span tenant, enum budget_per per, struct used *out)
 {
     struct sq_stmt *q = sq_stmt(l, SQL_BUDGET_SPENT, tenant, NULL);
     if (q == NULL)
         return BS_FAIL;
     sq_int(q, 2, budget_since(per, l->now / DAY_MS));
+    sq_int(q, 3, l->now / DAY_MS + 1);
     enum sq_result got = sq_step(q);
     if (got == SQ_ROW)
         *out = (struct used){.tokens = sq_col_int(q, 0), .cost_micro = sq_col_int(q, 1)};
@@ -79,15 +83,17 @@ static enum bstore_result beside(struct sq *l, const struct claim *c, struct bud
     return got == SQ_DONE ? BS_OK : BS_FAIL;
 }
 
+/* most: NULL, nothing is asked. */
 static enum bstore_result write_down(struct sq *l, const struct claim *c, uint64_t n, const struct used *most)
 {
     struct sq_id turn = sq_id(&c->turn);
     struct sq_stmt *q = sq_stmt(l, SQL_STEP_ASKS, claim_tenant(c), &turn);
-    char kind[KIND_MAX];
+    char kind[KIND_MAX] = WAITS;
     if (q == NULL)
         return BS_FAIL;
-    (void)snprintf(kind, sizeof(kind), ASKS "%llu %llu", (unsigned long long)most->tokens,
-                   (unsigned long long)most->cost_micro);
+    if (most != NULL)
+        (void)snprintf(kind, sizeof(kind), ASKS "%llu %llu", (unsigned long long)most->tokens,
+                       (unsigned long long)most->cost_micro);
     sq_int(q, 3, n);
     sq_bytes(q, 4, span_str(kind));
     return sq_change(l, q, BS_CONFLICT);
@@ -107,18 +113,20 @@ static enum bstore_result may_ask(struct sq *l, const struct claim *c, const str
     return r;
 }
 
+/* One that waits may have asked before, in this claim: two that did would wait for each other. */
 enum bstore_result sq_ask(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most)
 {
     struct sq *l = sq_of(s);
-    bool cancelled;
+    bool cancelled, waits;
     enum bstore_result r;
     do {
         r = sq_begin(l) != 0 ? BS_FAIL : sq_lock_tenant(l, SQL_TENANT_LOCK, claim_tenant(c));
         if (r == BS_OK)
             r = sq_fence(l, c, &cancelled);
-        if (r == BS_OK)
+        if (r == BS_OK && most != NULL)
             r = may_ask(l, c, most);
-        r = sq_end(l, r == BS_OK ? write_down(l, c, n, most) : r);
+        waits = r == BS_FULL;
+        r = sq_end(l, r == BS_OK || waits ? write_down(l, c, n, waits ? NULL : most) : r);
     } while (sq_again(l));
-    return r;
+    return r == BS_OK && waits ? BS_FULL : r;
 }

@@ -85,7 +85,7 @@
     X(USAGE_OF, SQL_METERED " INDEXED BY usage_talk" SQL_METERED_OF) \
     X(BUDGET_SPENT, "SELECT CAST(coalesce(sum(" SQL_BOUND("input") "+" SQL_BOUND("output") "+" SQL_BOUND("cache_read") "+" \
         SQL_BOUND("cache_write") "),0) AS bigint),CAST(coalesce(sum(" SQL_BOUND("cost") "),0) AS bigint) FROM usage" \
-        " WHERE tenant=?1 AND day>=?2") \
+        " WHERE tenant=?1 AND day>=?2 AND day<=?3") \
     X(ASKED_BESIDE, "SELECT s.kind FROM turn t JOIN step s ON s.tenant=t.tenant AND s.turn=t.id WHERE t.tenant=?1" \
         " AND t.state='running' AND t.claimed_until>?3 AND t.id<>?2 AND s.state='open'") \
     X(STEP_ASKS, "UPDATE step SET kind=?4 WHERE tenant=?1 AND turn=?2 AND n=?3 AND state='open'") \

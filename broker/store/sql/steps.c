@@ -51,7 +51,7 @@ static enum bstore_result add_step(struct sq *l, const struct claim *c, uint64_t
     return sq_run(q) == 0 ? BS_OK : BS_FAIL;
 }
 
-/* What was seen of it before is superseded, and the log says so. */
+/* What was seen of it before is superseded, and the log says so; what its kind says that it asks, it does not. */
 static enum bstore_result step_again(struct sq *l, const struct claim *c, uint64_t n, struct span kind,
                                      uint64_t *attempts)
 {

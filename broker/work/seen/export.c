@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "broker/models/fault.h"
+#include "broker/otlp/metrics.h"
 #include "broker/work/wire.h"
 #include "common/log.h"
 #include "common/msg.h"
@@ -13,12 +14,24 @@
 
 enum { ANSWER_MAX = 64 * 1024, ARENA_MAX = 1024 * 1024, SAY_MS = 60 * 1000, TARGET_MAX = 64, WHY_MAX = 240 };
 
+/* What it is, and how it is called. */
+static const struct {
+    const char *words, *key;
+    struct span rejected;
+    uint16_t counted; /* the message that counts it */
+} kinds[] = {
+    [EXPORT_SPANS] = {"spans", "otlp:", SPAN("rejectedSpans"), M_BROKER_SPANS},
+    [EXPORT_METRICS] = {"metrics", "otlp_metrics:", SPAN("rejectedDataPoints"), M_BROKER_METRICS},
+};
+
 struct export
 {
     struct work *w;
-    char url[EXPORT_URL_MAX + 1], token[WORK_LANE_MAX + 1], instance[ID_TEXT + 1];
+    enum export_what what;
+    struct otlp_metrics *metrics;                                                  /* of EXPORT_METRICS */
+    char url[EXPORT_URL_MAX + 1], token[WORK_LANE_MAX + 1], instance[ID_TEXT + 1]; /* token: that it asks with */
     enum { X_RESTS = 0, X_WAITS, X_ASKS, X_SENDS, X_ANEW } at;
-    struct dynbuf spans, batch, said; /* that wait; that are sent; the answer */
+    struct dynbuf spans, batch, said; /* that wait; that are sent (of metrics the whole body); the answer */
     uint64_t waiting, sending, lost, say_ms;
     unsigned tries, status;
     unsigned given_up; /* requests in a row of which nothing was taken */
@@ -50,14 +63,14 @@ uint64_t export_wait(unsigned tries, uint64_t said_ms)
     return wait < EXPORT_AGAIN_MOST_MS ? wait : EXPORT_AGAIN_MOST_MS;
 }
 
-uint64_t export_rejected(struct span body, uint64_t n)
+uint64_t export_rejected(struct span body, enum export_what what, uint64_t n)
 {
     struct arena a;
     uint64_t rejected = 0;
+    struct span name = kinds[what].rejected;
     arena_init(&a, ARENA_MAX);
     const struct json *part = json_get(json_parse(body, &a), SPAN("partialSuccess"));
-    if (json_u64(part, SPAN("rejectedSpans"), &rejected) != 0 &&
-        span_u64(json_text(part, SPAN("rejectedSpans")), UINT32_MAX, &rejected) != 0)
+    if (json_u64(part, name, &rejected) != 0 && span_u64(json_text(part, name), UINT32_MAX, &rejected) != 0)
         rejected = 0;
     arena_free(&a);
     return rejected < n ? rejected : n;
@@ -68,7 +81,7 @@ uint64_t export_rejected(struct span body, uint64_t n)
 static void count(struct export *x, uint64_t sent, uint64_t lost)
 {
     struct chan *desk = x->w->errands.desk;
-    struct dynbuf *b = desk != NULL ? chan_begin(desk, M_BROKER_SPANS, 0) : NULL;
+    struct dynbuf *b = desk != NULL ? chan_begin(desk, kinds[x->what].counted, 0) : NULL;
     if (b == NULL)
         return;
     msg_put_u64(b, sent);
@@ -84,9 +97,9 @@ static void lose(struct export *x, uint64_t n, const char *why)
     if (now < x->say_ms && strcmp(why, x->last) == 0)
         return;
     (void)snprintf(x->last, sizeof(x->last), "%s", why);
-    log_warn("spans are not taken (otlp: of the configuration): %s; of this worker's %llu are lost so far; no turn "
+    log_warn("%s are not taken (%s of the configuration): %s; of this worker's %llu are lost so far; no turn "
              "waits for them",
-             why, (unsigned long long)x->lost);
+             kinds[x->what].words, kinds[x->what].key, why, (unsigned long long)x->lost);
     x->say_ms = now + SAY_MS;
 }
 
@@ -104,15 +117,16 @@ static void forget(struct export *x)
     x->ours = x->unsure = false;
 }
 
-/* The next request, a while after the first of its spans; a longer one where the last ones were in vain. */
+/* The next request, a while after the first that it has; a longer one where the last ones were in vain. */
 static void rest(struct export *x)
 {
     uint64_t wait = x->given_up > 0 ? export_wait(x->given_up, 0) : 0;
+    uint64_t soon = x->what == EXPORT_SPANS ? EXPORT_SOON_MS : EXPORT_EVERY_MS;
     x->sending = x->tries = 0;
     dynbuf_reset(&x->batch);
     x->at = x->waiting > 0 ? X_WAITS : X_RESTS;
     if (x->at == X_WAITS)
-        timer_set(x->timer, wait > EXPORT_SOON_MS ? wait : EXPORT_SOON_MS);
+        timer_set(x->timer, wait > soon ? wait : soon);
     else
         timer_clear(x->timer);
 }
@@ -161,7 +175,7 @@ static void over(struct export *x)
     uint64_t rejected;
     switch (export_next(x->status, x->unsure)) {
     case EXPORT_TAKEN:
-        rejected = export_rejected(dynbuf_span(&x->said), x->sending);
+        rejected = export_rejected(dynbuf_span(&x->said), x->what, x->sending);
         count(x, x->sending - rejected, 0);
         if (rejected > 0)
             lose(x, rejected, "the collector did not keep some of a request that it took");
@@ -170,7 +184,8 @@ static void over(struct export *x)
         rest(x);
         break;
     case EXPORT_ANEW:
-        explicit_bzero(x->token, sizeof(x->token));
+        if (strcmp(x->token, x->w->telemetry) == 0) /* else there is another one already */
+            explicit_bzero(x->w->telemetry, sizeof(x->w->telemetry));
         x->at = X_ANEW;
         again(x, 0, answered(x));
         break;
@@ -215,10 +230,15 @@ static void heard(void *arg, enum wire_event ev, struct span data)
 static void send(struct export *x)
 {
     static const struct http_field fields[] = {{SPAN("Content-Type"), SPAN("application/json")}};
+    const struct otlp_who who = {SPAN(PACKAGE_VERSION), span_str(x->instance)};
     struct dynbuf body;
     const char *why;
     dynbuf_init(&body, OTLP_BATCH_MAX + OTLP_HEAD_MAX);
-    otlp_batch(&body, SPAN(PACKAGE_VERSION), span_str(x->instance), dynbuf_span(&x->batch));
+    if (x->what == EXPORT_METRICS)
+        (void)dynbuf_add(&body, dynbuf_span(&x->batch));
+    else
+        otlp_batch(&body, &who, dynbuf_span(&x->batch));
+    memcpy(x->token, x->w->telemetry, sizeof(x->token));
     const struct wire_ask ask = {.url = span_str(x->url),
                                  .token = span_str(x->token),
                                  .field = fields,
@@ -249,7 +269,7 @@ static void told(void *arg, struct errand *e, enum errand_event ev)
     if (words.n == 0 && e->why != NULL)
         words = span_str(e->why);
     if (ok)
-        (void)snprintf(x->token, sizeof(x->token), "%.*s", SPAN_FMT(token));
+        (void)snprintf(x->w->telemetry, sizeof(x->w->telemetry), "%.*s", SPAN_FMT(token));
     (void)snprintf(x->why, sizeof(x->why), "the gateway gives this worker no identity to send them with (%u): %.*s",
                    e->status, SPAN_FMT(span_first(words, 160)));
     arena_wipe(&a);
@@ -260,6 +280,13 @@ static void told(void *arg, struct errand *e, enum errand_event ev)
         give_up(x, x->why);
     else
         again(x, 0, x->why);
+}
+
+/* Both are sent by one identity: the other one asks for it, and a second would end the first. */
+static bool is_asked(const struct export *x)
+{
+    const struct export *other = x->what == EXPORT_SPANS ? x->w->metrics : x->w->spans;
+    return other != NULL && other->at == X_ASKS;
 }
 
 static void ask(struct export *x)
@@ -280,6 +307,21 @@ static void ask(struct export *x)
 
 /* --- what waits -------------------------------------------------------------------------------------- */
 
+/* All that waits is to be sent. */
+static void take(struct export *x)
+{
+    struct dynbuf empty = x->batch;
+    x->sending = x->waiting;
+    x->waiting = 0;
+    if (x->what == EXPORT_SPANS) {
+        x->batch = x->spans;
+        x->spans = empty;
+        return;
+    }
+    const struct otlp_who who = {SPAN(PACKAGE_VERSION), span_str(x->instance)};
+    otlp_put_metrics(&x->batch, &who, x->metrics, loop_wall(x->w->loop));
+}
+
 static void go_on(void *arg)
 {
     struct export *x = arg;
@@ -291,25 +333,25 @@ static void go_on(void *arg)
         again(x, 0, x->at == X_ASKS ? "the gateway gave this worker no identity in time" : "no answer came in time");
         return;
     }
-    if (x->sending == 0) {
-        struct dynbuf empty = x->batch;
-        x->batch = x->spans;
-        x->spans = empty;
-        x->sending = x->waiting;
-        x->waiting = 0;
-    }
-    if (x->token[0] == '\0')
-        ask(x);
-    else
+    if (x->sending == 0)
+        take(x);
+    if (!dynbuf_ok(&x->batch)) {
+        dynbuf_free(&x->batch);
+        dynbuf_init(&x->batch, OTLP_BATCH_MAX + OTLP_HEAD_MAX);
+        give_up(x, "there is no memory for them");
+    } else if (x->w->telemetry[0] != '\0') {
         send(x);
+    } else if (is_asked(x)) {
+        x->at = X_WAITS;
+        timer_set(x->timer, EXPORT_AGAIN_MS);
+    } else {
+        ask(x);
+    }
 }
 
-void export_add(struct work *w, const struct otlp_span *s)
+static void add_span(struct export *x, const struct otlp_span *s)
 {
-    struct export *x = w->export;
     struct dynbuf one;
-    if (x == NULL)
-        return;
     dynbuf_init(&one, OTLP_SPAN_MAX);
     otlp_put(&one, s);
     bool room = dynbuf_ok(&one) && x->spans.n + one.n + 1 <= OTLP_BATCH_MAX;
@@ -332,19 +374,33 @@ void export_add(struct work *w, const struct otlp_span *s)
         timer_set(x->timer, EXPORT_TURN_MS); /* nothing more comes that could go with it */
 }
 
-struct export *export_new(struct work *w, const char *url)
+void export_add(struct work *w, const struct otlp_span *s)
+{
+    if (w->spans != NULL)
+        add_span(w->spans, s);
+    if (w->metrics == NULL || !otlp_measure(w->metrics->metrics, s))
+        return;
+    w->metrics->waiting = w->metrics->metrics->n;
+    if (w->metrics->at == X_RESTS)
+        rest(w->metrics);
+}
+
+struct export *export_new(struct work *w, enum export_what what, const char *url)
 {
     struct export *x = calloc(1, sizeof(*x));
     if (x == NULL)
         return NULL;
     x->w = w;
+    x->what = what;
     (void)snprintf(x->url, sizeof(x->url), "%s", url);
     id_text(&w->id, x->instance);
     dynbuf_init(&x->spans, OTLP_BATCH_MAX);
-    dynbuf_init(&x->batch, OTLP_BATCH_MAX);
+    dynbuf_init(&x->batch, what == EXPORT_SPANS ? OTLP_BATCH_MAX : OTLP_BATCH_MAX + OTLP_HEAD_MAX);
     dynbuf_init(&x->said, ANSWER_MAX);
     x->timer = timer_new(w->loop, go_on, x);
-    if (x->timer == NULL)
+    if (what == EXPORT_METRICS && (x->metrics = calloc(1, sizeof(*x->metrics))) != NULL)
+        x->metrics->since_ms = loop_wall(w->loop);
+    if (x->timer == NULL || (what == EXPORT_METRICS && x->metrics == NULL))
         export_free(&x);
     return x;
 }
@@ -360,18 +416,26 @@ void export_free(struct export **at)
     dynbuf_free(&x->spans);
     dynbuf_free(&x->batch);
     dynbuf_free(&x->said);
+    free(x->metrics);
     explicit_bzero(x, sizeof(*x));
     free(x);
 }
 
+static void end(struct export **x)
+{
+    uint64_t n = *x != NULL ? export_waiting(*x) : 0;
+    if (n > 0)
+        log_info("%llu %s are lost (%s of the configuration): this worker ends, and the gateway sends nothing "
+                 "any more",
+                 (unsigned long long)n, kinds[(*x)->what].words, kinds[(*x)->what].key);
+    export_free(x);
+}
+
 void export_end(struct work *w)
 {
-    uint64_t n = w->export != NULL ? export_waiting(w->export) : 0;
-    if (n > 0)
-        log_info("%llu spans are lost (otlp: of the configuration): this worker ends, and the gateway sends nothing "
-                 "any more",
-                 (unsigned long long)n);
-    export_free(&w->export);
+    end(&w->spans);
+    end(&w->metrics);
+    explicit_bzero(w->telemetry, sizeof(w->telemetry));
 }
 
 uint64_t export_waiting(const struct export *x)

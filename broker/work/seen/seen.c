@@ -55,6 +55,7 @@ void seen_chat(struct task *t, const struct seen_chat *k)
     s.begun_ms = k->begun_ms;
     s.attempt = t->agent.attempts;
     s.try = k->try;
+    s.unasked = k->unasked;
     s.error = k->error;
     s.provider = m->origin.provider;
     s.asked = m->origin.model;
@@ -96,7 +97,7 @@ static struct span counted_as(struct task *t, const struct work_call *c)
 static struct seen_parent parent(const struct task *t, const struct otlp_span *s)
 {
     struct seen_parent p = {""};
-    if (t->w->export != NULL)
+    if (t->w->spans != NULL)
         otlp_traceparent(s, p.text);
     return p;
 }
@@ -129,6 +130,7 @@ void seen_call(struct task *t, uint64_t ord)
     s.ord = ord;
     s.error = fault_of(c);
     s.tool = c->call.tool;
+    s.as = counted_as(t, c);
     s.call = span_str(call);
     s.mcp = c->seen.request > 0;
     s.remote = c->seen.remote;
@@ -136,7 +138,15 @@ void seen_call(struct task *t, uint64_t ord)
     s.request = c->seen.request;
     export_add(t->w, &s);
     const uint64_t number[] = {since(s.begun_ms, s.ended_ms)};
-    count(t, BROKER_SEEN_TOOL, counted_as(t, c), s.error, number, 1);
+    count(t, BROKER_SEEN_TOOL, s.as, s.error, number, 1);
+}
+
+/* As what it asks models is metered. */
+static struct span task_of(const struct task *t)
+{
+    if (t->found.replays || t->found.live.n > 0)
+        return SPAN("replay");
+    return t->w->models.ntasks > 0 ? t->w->models.task[0].name : SPAN("unknown");
 }
 
 void seen_turn(struct task *t)
@@ -149,6 +159,8 @@ void seen_turn(struct task *t)
         s.asked = t->asked->target.origin.model;
     }
     export_add(t->w, &s);
+    const uint64_t took[] = {since(s.begun_ms, s.ended_ms)};
+    count(t, BROKER_SEEN_TURN, task_of(t), s.error, took, 1);
     if (t->ending == END_BUDGET)
         count(t, BROKER_SEEN_BUDGET, SPAN_NONE, NULL, NULL, 0);
 }

@@ -70,13 +70,14 @@ struct config_oidc {
 struct config_broker {
     char address[CONFIG_ADDRESS], models[CONFIG_PATH], tools[CONFIG_PATH], image[CONFIG_NAME];
     char store[CONFIG_PATH],
-        password[CONFIG_PATH];     /* postgresql://..., empty: a file here; the file of its password */
-    char lanes[CONFIG_DOCK_LANES]; /* as dock_lanes */
-    char otlp[CONFIG_PATH];        /* where spans are sent; empty: nowhere */
-    char people[CONFIG_PEOPLE];    /* who has conversations on the page: "NAME\n" each, of a person or a group */
-    char budgets[CONFIG_BUDGETS];  /* "TENANT day|month TOKENS|- MILLIONTHS|-\n" each; what is not there has none */
-    uint64_t workers;              /* 0: it runs no turns */
-    unsigned duties;               /* enum duty, of proxy/duty/duty.h: what of it runs here */
+        password[CONFIG_PATH];      /* postgresql://..., empty: a file here; the file of its password */
+    char lanes[CONFIG_DOCK_LANES];  /* as dock_lanes */
+    char otlp[CONFIG_PATH];         /* where spans are sent; empty: nowhere */
+    char otlp_metrics[CONFIG_PATH]; /* and metrics */
+    char people[CONFIG_PEOPLE];     /* who has conversations on the page: "NAME\n" each, of a person or a group */
+    char budgets[CONFIG_BUDGETS];   /* "TENANT day|month TOKENS|- MILLIONTHS|-\n" each; what is not there has none */
+    uint64_t workers;               /* 0: it runs no turns */
+    unsigned duties;                /* enum duty, of proxy/duty/duty.h: what of it runs here */
 };
 
 /* Sandboxes that wait. */

@@ -26,6 +26,7 @@ static const struct key broker_keys[] = {
     {"image", KEY_TEXT, AT(row_broker, image), 0, .help = "what a conversation's sandbox is made of"},
     {"otlp", KEY_TEXT, AT(row_broker, otlp), 0,
      .help = "the URL of a collector that takes spans over OTLP/HTTP in JSON, through the gateway"},
+    {"otlp_metrics", KEY_TEXT, AT(row_broker, otlp_metrics), 0, .help = "the same for metrics"},
     {"lanes", KEY_PAIRS, AT(row_broker, lanes), 0,
      .help = "by which lane the sandboxes of a tenant's conversations send; else by none"},
     {"people", KEY_TEXTS, AT(row_broker, people), 0,
@@ -113,23 +114,24 @@ static bool asked_at(struct span authority)
 }
 
 /* It is asked as any server is, by its URL alone: a key for it is a credential of the policy. */
-static void take_otlp(struct loader *l, const struct row_broker *r, struct config_broker *to)
+static void take_otlp(struct loader *l, const char *key, const struct item *it, char to[CONFIG_PATH])
 {
-    struct span s = r->otlp.text;
+    struct span s = it->text;
     bool tls = span_starts(s, SPAN("https://")), ok = tls || span_starts(s, SPAN("http://"));
     struct span rest = span_from(s, tls ? 8 : 7);
     size_t slash = span_index(rest, '/');
-    if (r->otlp.at == NULL)
+    if (it->at == NULL)
         return;
     for (size_t i = 0; i < s.n; i++)
         ok &= s.p[i] > 0x20 && s.p[i] < 0x7f && s.p[i] != '#' && s.p[i] != '@' && s.p[i] != '?';
     if (!ok || slash == rest.n || !asked_at(span_first(rest, slash)))
-        load_problem(l, r->otlp.at, "C005",
-                     "otlp: is http:// or https://, a host by its name or IPv4 address, a port from 1 to 65535 where "
+        load_problem(l, it->at, "C005",
+                     "%s: is http:// or https://, a host by its name or IPv4 address, a port from 1 to 65535 where "
                      "it is not the usual one, and a path, without a name, a key, a ? or a #, such as "
-                     "https://collector.example/v1/traces");
+                     "https://collector.example/v1/traces",
+                     key);
     else
-        config_copy(l, to->otlp, sizeof(to->otlp), &r->otlp);
+        config_copy(l, to, CONFIG_PATH, it);
 }
 
 /* What is not done here is done by another gateway's broker, of the same database. */
@@ -188,7 +190,8 @@ void config_take_broker(struct loader *l, const struct row_broker *r, const char
         load_problem(l, r->tools.at, "C019", "tools: %.200s cannot be read: %s", to->tools, strerror(errno));
     if (r->image.at != NULL)
         config_copy(l, to->image, sizeof(to->image), &r->image);
-    take_otlp(l, r, to);
+    take_otlp(l, "otlp", &r->otlp, to->otlp);
+    take_otlp(l, "otlp_metrics", &r->otlp_metrics, to->otlp_metrics);
     config_take_lanes(l, &r->lanes, to->lanes);
     take_people(l, &r->people, to->people);
     config_take_budgets(l, &r->budgets, c);

@@ -12,7 +12,7 @@ extern const struct table config_listener_table, config_mount_table, config_noti
 
 struct row_broker {
     const struct node *at;
-    struct item http, store, password, models, tools, image, otlp;
+    struct item http, store, password, models, tools, image, otlp, otlp_metrics;
     struct number workers;
     struct list lanes, budgets;
     struct items people, only;

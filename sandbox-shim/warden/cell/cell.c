@@ -57,13 +57,11 @@ static void hear(struct cell *c)
 {
     struct run *r = c->run;
     struct box *b = r->box;
-    uint32_t number = r->id;
     struct talk t;
     size_t used;
 
     for (enum talk_got got; (got = talk_take(conn_input(c->conn), &t, &used)) != TALK_MORE;) {
-        bool ok =
-            got == TALK_FRAME && (t.type == TALK_HELLO) != c->hello && (t.type == TALK_HELLO || t.run == number);
+        bool ok = got == TALK_FRAME && (t.type == TALK_HELLO) != c->hello;
         if (ok && t.type == TALK_HELLO)
             c->hello = true;
         else if (ok)

@@ -185,6 +185,15 @@ def what_goes_wrong_has_its_words(broker):
     stalled["until"].set()
     turn = broker.turn(said)
     assert 101 <= turn["tokens"] < 200 and turn["cost_micro"] > 300, turn
+    gate = Gate(text("nobody hears it"))
+    model.script([gate])
+    said = broker.chat("be cancelled before a word has come")
+    assert gate.reached.wait(PATIENCE)
+    assert broker.ask("POST", f"/turns/{said['turn_id']}/cancel", {})[0] == 202
+    broker.read(said).until("turn.done", end="cancelled")
+    gate.go.set()
+    turn = broker.turn(said)
+    assert turn["tokens"] > 100 and turn["cost_micro"] > 300, turn  # what was asked has its price
     model.script([CUT, text("not asked for")])
     turn = broker.done(broker.chat("a small budget", budget={"tokens": 100}))
     assert turn["end"] == "tokens" and turn["steps"] == 0, turn
@@ -364,6 +373,7 @@ def and_on_the_page(broker):
     seen = shows("&lt;script&gt;alert(1)", of=link)
     assert b"<script>alert" not in seen and b"<img" not in seen, seen
     shows(at, of="/conversations")
+    shows('aria-current="page">Models and tools', "Slowest: the ", ">scripted</span>", ">run_command</span>", ">chat</span>", of="/models")
     known = broker.ask("GET", "/conversations/" + at.rpartition("/")[2])[1]
     by, = {m["by"] for m in known["said"] if m["role"] == "user"}
     with sqlite3.connect(f"file:{next(broker.gw.state.rglob('ledger.db'))}?mode=ro", uri=True) as db:  # their yes is one to their own
@@ -389,9 +399,9 @@ def a_conversation_is_theirs_who_began_it(broker):
     assert b"/say" in own and b"/cancel" in own, own
     seen = bob.ask("GET", at)[1]
     assert b"Begun by alice" in seen and b"/say" not in seen and b"/cancel" not in seen and ticket.encode() in seen, seen
-    for page, path in [(carol, "/conversations"), (carol, at), (carol, at + "/news?after=1.1"), (carol, at + "/file?path=a")]:
+    for page, path in [(carol, "/conversations"), (carol, at), (carol, at + "/news?after=1.1"), (carol, at + "/file?path=a"), (carol, "/models")]:
         assert page.ask("GET", path)[0].status == 403, path
-    assert b"/conversations" not in carol.ask("GET", "/")[1]
+    assert b"/conversations" not in carol.ask("GET", "/")[1] and b"/models" not in carol.ask("GET", "/")[1]
     form = form_of(own, at + "/say")
     assert bob.ask("POST", at + "/say", urllib.parse.urlencode({**form, "message": "and more"}))[0].status == 403
 

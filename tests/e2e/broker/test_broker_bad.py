@@ -9,8 +9,8 @@ import sqlite3
 
 import room  # noqa: F401
 from brokers import Broker
-from harness import main, test
-from models import DROP, call, status, text
+from harness import PATIENCE, main, test
+from models import DROP, Gate, call, status, text
 from watch import UNHEARD
 
 
@@ -176,6 +176,14 @@ def a_sandbox_that_cannot_be_had_is_said_to_each_call_that_needs_one(lab):
     listed = [c for c in broker.ask("GET", "/conversations")[1]["conversations"] if c["conversation_id"] == said["conversation_id"]]
     assert listed[0]["private"] == ["closed"], listed
 
+    broker.model.script([text("At the terminal.")])
+    broker.gw.cli("chat", "--private", "closed, small", "hello", rc=0)
+    assert broker.model.asked[-1]["body"]["model"] == "closed-1", broker.model.asked[-1]
+    assert b", private" in broker.gw.cli("chat", "--list", rc=0).out
+    refused = broker.gw.cli("chat", "--private", "closed,nobody", "hello")
+    assert refused.rc != 0 and b"`nobody`, which is no model" in refused.err, refused.err
+    assert broker.gw.cli("chat", "--private", "small", "--conversation", said["conversation_id"], "wider").rc == 2
+
     # One that is longer than the window of the only model that may see it: that model summarises what is older, in a step of its
     # own, and none of those for summaries is asked for it; the messages stay where they are.
     model, first, last = broker.model, "the first: " + "a" * 9000, "the third: " + "z" * 3000
@@ -220,6 +228,26 @@ def a_sandbox_that_cannot_be_had_is_said_to_each_call_that_needs_one(lab):
     turn = broker.done(broker.chat(last, conversation_id=said["conversation_id"]))
     told = [m["content"][0]["text"] for m in model.asked[-1]["body"]["messages"]]
     assert (turn["end"], turn["steps"]) == ("completed", 2) and told[0].endswith("\n> Little.\n") and told[1:] == ["One.", last], (turn, told)
+
+    # Its worker killed while a summary is asked for: the next one asks for it once more, and it is there, and counts, once.
+    gate = Gate(text("Lost with its worker."))
+    model.script([text("One."), text("Two."), gate, text("Kept."), text("Three.")])
+    said = broker.chat(first, private=["small"])
+    assert broker.done(said)["end"] == "completed"
+    assert broker.done(broker.chat("the second: " + "b" * 9000, conversation_id=said["conversation_id"]))["end"] == "completed"
+    third = broker.chat(last, conversation_id=said["conversation_id"])
+    reader = broker.read(third)
+    reader.until("summary.started")
+    assert gate.reached.wait(PATIENCE)
+    lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
+    os.kill(broker.pid(1), signal.SIGKILL)
+    gate.go.set()
+    reader.until("turn.done", end="completed")
+    reader.whole()
+    told = [m["content"][0]["text"] for m in model.asked[-1]["body"]["messages"]]
+    turn, ends = broker.turn(third), [e[1]["event"]["text"] for e in reader.events if e[0] == "summary.done"]
+    assert ends == ["Kept."] and told[0].endswith("\n> Kept.\n") and told[1:] == ["Two.", last], (ends, told)
+    assert (turn["steps"], turn["tokens"]) == (2, 240), turn
 
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@ BROKERS_MINUTES and BROKERS_CONVERSATIONS make it longer (make torture)."""
 import http.client
 import os
 import pathlib
+import re
 import signal
+import socket
 import threading
 import time
 
@@ -267,6 +269,20 @@ def one_gateway_serves_and_another_runs_turns_and_either_is_killed(lab):
     assert found == {"ok": False, "does": "stream", "problem": "no process runs turns"}, found
     assert serves.ask("POST", f"/turns/{waits['turn_id']}/cancel")[0] == 202
     assert serves.ask("GET", "/health")[1]["ok"]
+
+    # A newer release has made more of the tables: what runs goes on, what is started is refused, and says which release it needs.
+    postgres.ask("UPDATE countersign_broker.store SET version=version+1")
+    assert serves.ask("GET", "/turns/" + waits["turn_id"])[0] == 200
+    words = r"has version \d+, and this program is of version \d+: install the release that made it"
+    serves.lab.expects(r"broker: the broker's store cannot be used: .*" + words)
+    os.kill(serves.pid(0), signal.SIGKILL)
+    serves.gw.process.wait_line(words)
+    serves.pid(0)
+    assert serves.ask("GET", "/turns/" + waits["turn_id"])[0] == 503
+    with socket.socket(socket.AF_UNIX) as own:
+        own.connect(str(serves.gw.state) + "/broker.sock")
+        own.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert b" 503 " in (said := own.makefile("rb").read()) and re.search(words, said.decode()), said
 
 
 if __name__ == "__main__":

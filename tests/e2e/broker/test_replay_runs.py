@@ -10,7 +10,7 @@ import signal
 import prom
 import room  # noqa: F401
 from brokers import Broker
-from collector import Collector
+from collector import METRICS, Collector
 from gateway import program
 from harness import PATIENCE, main, test
 from models import CUT, DROP, Gate, call, stalls, status, text
@@ -56,6 +56,7 @@ def a_worker_is_killed(broker, collector):
     said = broker.chat("lose a worker")
     assert gate.reached.wait(PATIENCE)
     broker.lab.wait_for("the spans of its first step", lambda: len(collector.of(said["turn_id"])) == 2)
+    broker.lab.wait_for("what they come to", lambda: collector.measured() == collector.measured_by_spans())  # else the last of it dies with it
     broker.model.script([text("over")])
     broker.lab.expects(r"parent: the broker .* ended by signal 9; restarting it")
     os.kill(broker.pid(1), signal.SIGKILL)
@@ -104,7 +105,7 @@ class Replays:
 @test()
 def ten_recorded_runs_give_the_same_report_to_the_byte(lab):
     collector = Collector(lab)
-    broker = Broker(lab, workers=1, lanes=True, models=ANOTHER, also=collector.also(), more=collector.more())
+    broker = Broker(lab, workers=1, lanes=True, models=ANOTHER, also=collector.also(), more=collector.more(metrics=True))
     collector.script([DROP, status(503, retry_after="1")])  # the same spans come again
     turns = ten_runs(broker, collector)
     again = Replays(broker)
@@ -176,9 +177,14 @@ def every_turn_is_a_trace(broker, collector, turns):
     sent = b"".join(a["body"] for a in collector.asked)
     for words in SAID + ["c" * 40, "m" * 40, "echo no", "lease", "cst_"]:
         assert words.encode() not in sent, words
-    assert collector.asked[0]["body"] == collector.asked[1]["body"] == collector.asked[2]["body"], "not the same once more"
+    first, again, taken = [a["body"] for a in collector.asked if a["path"] == "/v1/traces"][:3]
+    assert first == again == taken, "not the same once more"
     record = broker.gw.recorded(kind="intent", path="/v1/traces")[0]
     assert (record["sandbox"], record["rule"]["id"]) == ("otlp-1", "spans"), record
+    broker.lab.wait_for("what all spans come to", lambda: collector.measured() == collector.measured_by_spans())
+    assert {name for name, _ in collector.measured()} == set(METRICS), collector.measured()
+    record = broker.gw.recorded(kind="intent", path="/v1/metrics")[0]
+    assert (record["sandbox"], record["rule"]["id"]) == ("otlp-1", "metrics"), record
     what_is_counted(broker, len(turns))
 
 
@@ -196,6 +202,7 @@ def what_is_counted(broker, turns):
     assert number("countersign_model_tokens_total", one + ',gen_ai_token_type="output"') >= 20 and number("countersign_model_cost_total", one) > 0, rows
     assert number("gen_ai_execute_tool_duration_seconds_count", tool) == number("countersign_tool_errors_total", tool + ',error_type="tool_error"') == 1
     assert rows["countersign_spans_sent_total"] > 0 and rows["countersign_spans_lost_total"] == 0, rows
+    assert rows["countersign_metric_points_sent_total"] > 0 and rows["countersign_metric_points_lost_total"] == 0, rows
 
 
 def a_collector_harms_no_turn(broker, collector):

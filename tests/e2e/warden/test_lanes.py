@@ -94,7 +94,7 @@ seen += [line for line in open("/proc/self/status").read().splitlines()
 shared = ctypes.CDLL(None).shmget(0x7a7a, 4096, 0o1666)
 (home / "token").write_text(os.environ["TOKEN"])
 pathlib.Path("/workspace/way").write_text(os.environ["http_proxy"][7:])
-print("up", os.getpid(), os.getuid(), shared >= 0, seen, flush=True)
+print("up", os.getpid(), os.getuid(), shared >= 0, seen, *(os.readlink(f"/proc/self/ns/{n}") for n in ("pid", "net", "ipc", "mnt")), flush=True)
 while not os.path.exists("/workspace/go"):
     time.sleep(0.05)
 ended = subprocess.run(["curl", "-sS", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", sys.argv[1]], capture_output=True)
@@ -174,7 +174,10 @@ def a_command_with_a_lane_of_its_own_is_apart(lab, gw, up):
         one = gw.lab.start(["countersign", "sandbox", "exec", "--lane", "web", "--env", "TOKEN=t0ken", name, "--", PYTHON, "-c", APART,
                             url + "/apart"], env={"COUNTERSIGN_STATE": gw.state, "PATH": os.environ["PATH"]})
         one.wait_line("up")
-        assert one.seen == b"up 2 1000 True []\n", one.seen
+        assert one.seen.startswith(b"up 2 1000 True [] "), one.seen
+        shared = {os.readlink(f"/proc/self/ns/{n}") for n in ("pid", "net", "ipc", "mnt")}  # neither the machine's nor its sandbox's
+        shared |= set(shell(gw, name, "for n in pid net ipc mnt; do readlink /proc/self/ns/$n; done").out.decode().split())
+        assert len(shared) == 8 and not shared & set(one.seen.decode().split()), (shared, one.seen)
         spy = (PYTHON, "-c", NEIGHBOUR.replace("HOST", f"{up.name}:{up.plain_port}"))
         assert (spied := execute(gw, name, *spy)).out == b"[]\n", spied.out
         assert len(sockets(gw)) == n, sockets(gw)

@@ -207,9 +207,17 @@ static void a_front_of_one_command_speaks_for_that_alone(void **state)
     struct play p;
     struct wire_record r;
     play_all(&p, "");
+    struct dynbuf *b = from(&p);
+    wire_put_sandbox(b, &(struct wire_sandbox){.name = SPAN("sb"),
+                                               .session = SPAN("ses"),
+                                               .nlabels = 2,
+                                               .label = {{SPAN("lane"), SPAN("docs")}, {SPAN("team"), SPAN("a")}}});
+    msg_put_u8(b, false);
+    assert_int_equal(give(&p, ROLE_LEDGER, 0, M_SANDBOX, 0, -1), 0);
     play_peer(&p, ROLE_FRONT, FRONT, "sb web 2.7");
     give_request(&p, XID(1), &inside);
-    expect_reply(&p, XID(1), 200, "{\"key\":\"lane\",\"value\":\"web\"}");
+    expect_reply(&p, XID(1), 200,
+                 "\"labels\":[{\"key\":\"team\",\"value\":\"a\"},{\"key\":\"lane\",\"value\":\"web\"}]");
     front_says_step(&p, XID(2), (struct wire_step){2, 8});
     give_request(&p, XID(2), &(struct ask){.method = "DELETE", .path = "/unheard-of"});
     expect(&p, ROLE_FRONT, M_REPLY, XID(2));

@@ -289,6 +289,7 @@ static void a_misspelt_member_is_named_and_nothing_is_begun(void **state)
 }
 
 #include "tests/unit/broker/brought/brought.h"
+#include "tests/unit/broker/meter/told.h"
 
 /* --- recordings --------------------------------------------------------------------------------------- */
 
@@ -565,6 +566,8 @@ int main(void)
                                        T(what_the_desk_did_not_say_whole_is_nobody),
                                        T(whom_the_desk_brings_needs_no_key_while_a_stream_is_open),
                                        T(what_was_said_last_is_shown),
+                                       T(a_refusal_says_whose_budget_it_is),
+                                       T(budgets_are_told_once_and_so_many_in_one_answer),
                                        T(a_recording_is_its_tenants),
                                        T(a_live_replay_is_the_operators),
                                        T(a_private_conversation_is_one_from_its_begin),

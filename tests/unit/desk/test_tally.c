@@ -67,6 +67,10 @@ static void what_was_done_is_added_up(void **state)
     has("countersign_model_cost_total{model=\"large\"} 3.000000");
     has("countersign_tool_errors_total{gen_ai_tool_name=\"run_command\",error_type=\"timeout\"} 1");
     has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"run_command\"} 1");
+    seen(BROKER_SEEN_TURN, "code", "same-calls", 300, 0);
+    seen(BROKER_SEEN_TURN, "code", "", 700, 0);
+    has("countersign_turn_duration_seconds_sum{task=\"code\"} 1.000");
+    has("countersign_turn_errors_total{task=\"code\",error_type=\"same-calls\"} 1");
     seen(BROKER_SEEN_BUDGET, "", "", 0, 0);
     has("countersign_budget_stops_total 1");
     dynbuf_init(&b, 64);
@@ -75,6 +79,13 @@ static void what_was_done_is_added_up(void **state)
     say(M_BROKER_SPANS, &b);
     has("countersign_spans_sent_total 7");
     has("countersign_spans_lost_total 3");
+    dynbuf_init(&b, 64);
+    msg_put_u64(&b, 5);
+    msg_put_u64(&b, 2);
+    say(M_BROKER_METRICS, &b);
+    has("countersign_spans_sent_total 7");
+    has("countersign_metric_points_sent_total 5");
+    has("countersign_metric_points_lost_total 2");
     broker_tally_free(&desk.tally);
 }
 

@@ -5,15 +5,21 @@
 #include "common/http/http.h"
 #include "common/net/chan.h"
 #include "common/net/loop.h"
+#include "proxy/msgs.h"
 #include "tests/kit.h"
 
 enum { MANY = 4096 };
 
 /* --- the world of it: a clock, the desk, the gateway's proxy ------------------------------------ */
 
-static void (*timer_fn)(void *arg);
-static void *timer_arg;
-static uint64_t timer_ms; /* 0: it rests */
+/* Of spans, and of metrics; the one that is looked at. */
+static struct fake {
+    void (*fn)(void *arg);
+    void *arg;
+    uint64_t ms; /* 0: it rests */
+} timers[2], *timer_now = timers;
+static size_t timers_made;
+#define timer_ms (timer_now->ms)
 static errand_fn *desk_fn;
 static wire_fn *wire_told;
 static void *desk_arg, *wire_arg;
@@ -26,19 +32,20 @@ static bool no_wire;
 
 struct timer *timer_new(struct loop *l, void (*fn)(void *arg), void *arg)
 {
-    timer_fn = fn;
-    timer_arg = arg;
-    return (struct timer *)&timer_fn;
+    struct fake *t = &timers[timers_made++];
+    assert_true(timers_made <= 2);
+    *t = (struct fake){fn, arg, 0};
+    return (struct timer *)t;
 }
 
 void timer_set(struct timer *t, uint64_t ms)
 {
-    timer_ms = ms;
+    ((struct fake *)t)->ms = ms;
 }
 
 void timer_clear(struct timer *t)
 {
-    timer_ms = 0;
+    ((struct fake *)t)->ms = 0;
 }
 
 void timer_free(struct timer **t)
@@ -56,8 +63,11 @@ uint64_t loop_now(const struct loop *l)
     return 1000;
 }
 
+static uint16_t counted_as;
+
 struct dynbuf *chan_begin(struct chan *c, uint16_t type, uint64_t id)
 {
+    counted_as = type;
     dynbuf_free(&counted);
     dynbuf_init(&counted, 64);
     return &counted;
@@ -122,8 +132,10 @@ static struct work w;
 static int setup(void **state)
 {
     w = (struct work){.number = 3};
-    w.export = export_new(&w, "https://collector.example/v1/traces");
-    assert_non_null(w.export);
+    timers_made = 0;
+    timer_now = timers;
+    w.spans = export_new(&w, EXPORT_SPANS, "https://collector.example/v1/traces");
+    assert_non_null(w.spans);
     asked = sent = 0;
     timer_ms = 0;
     no_wire = false;
@@ -132,7 +144,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    export_free(&w.export);
+    export_end(&w);
     dynbuf_free(&body);
     dynbuf_free(&counted);
     return 0;
@@ -148,7 +160,7 @@ static void time_comes(void)
 {
     assert_true(timer_ms > 0);
     timer_ms = 0;
-    timer_fn(timer_arg);
+    timer_now->fn(timer_now->arg);
 }
 
 static void identity(unsigned status, const char *json)
@@ -182,17 +194,17 @@ static void what_is_taken_is_gone_and_the_identity_stays(void **state)
 {
     begun();
     add(2); /* it waits for the next request */
-    assert_int_equal(export_waiting(w.export), 2);
+    assert_int_equal(export_waiting(w.spans), 2);
     answer(200, "{}");
-    assert_int_equal(export_waiting(w.export), 1);
+    assert_int_equal(export_waiting(w.spans), 1);
     assert_int_equal(timer_ms, EXPORT_SOON_MS);
     time_comes();
     assert_int_equal(asked, 1);
     assert_int_equal(sent, 2);
     answer(204, "");
-    assert_int_equal(export_waiting(w.export), 0);
+    assert_int_equal(export_waiting(w.spans), 0);
     assert_int_equal(timer_ms, 0);
-    assert_int_equal(export_lost(w.export), 0);
+    assert_int_equal(export_lost(w.spans), 0);
 }
 
 /* The same to the byte, later each time, and not for ever. */
@@ -213,15 +225,15 @@ static void what_fails_is_sent_again_and_given_up(void **state)
         assert_true(span_eq(dynbuf_span(&body), dynbuf_span(&first)));
     }
     answer(503, "");
-    assert_int_equal(export_lost(w.export), 1);
-    assert_int_equal(export_waiting(w.export), 0);
+    assert_int_equal(export_lost(w.spans), 1);
+    assert_int_equal(export_waiting(w.spans), 0);
     assert_int_equal(timer_ms, 0);
     for (unsigned i = 0; i < 6; i++) { /* the next ones once each, and ever later */
         add(2);
         assert_int_equal(timer_ms, i < 3 ? EXPORT_SOON_MS : EXPORT_AGAIN_MS << i);
         time_comes();
         answer(503, "");
-        assert_int_equal(export_lost(w.export), 2 + i);
+        assert_int_equal(export_lost(w.spans), 2 + i);
         assert_int_equal(timer_ms, 0);
     }
     add(3);
@@ -234,7 +246,7 @@ static void what_fails_is_sent_again_and_given_up(void **state)
     assert_int_equal(timer_ms, EXPORT_AGAIN_MS);
     time_comes();
     answer(200, "{\"partialSuccess\":{\"rejectedSpans\":\"1\",\"errorMessage\":\"no\"}}");
-    assert_int_equal(export_lost(w.export), 8);
+    assert_int_equal(export_lost(w.spans), 8);
     dynbuf_free(&first);
 }
 
@@ -260,7 +272,7 @@ static void what_is_refused_is_lost_at_once(void **state)
 {
     begun();
     answer(403, "{}");
-    assert_int_equal(export_lost(w.export), 1);
+    assert_int_equal(export_lost(w.spans), 1);
     assert_int_equal(timer_ms, 0);
     assert_int_equal(sent, 1);
 }
@@ -289,13 +301,13 @@ static void who_refused_is_said(void **state)
         wire_told(wire_arg, WIRE_HEAD, SPAN_NONE);
         wire_told(wire_arg, WIRE_DATA, span_str(all[i].body));
         wire_told(wire_arg, WIRE_END, SPAN_NONE);
-        assert_string_equal(export_why(w.export), all[i].said);
-        assert_int_equal(export_lost(w.export), i + 1); /* others were given up before */
+        assert_string_equal(export_why(w.spans), all[i].said);
+        assert_int_equal(export_lost(w.spans), i + 1); /* others were given up before */
     }
     add(3);
     time_comes();
     wire_told(wire_arg, WIRE_FAILED, SPAN_NONE);
-    assert_string_equal(export_why(w.export), "the collector was not reached: why");
+    assert_string_equal(export_why(w.spans), "the collector was not reached: why");
 }
 
 /* What the desk will not give now it will not give in a second: it is not asked again for the same spans. */
@@ -304,12 +316,12 @@ static void an_identity_that_is_refused_is_said(void **state)
     add(1);
     time_comes();
     identity(409, "{\"detail\":\"a sandbox of this name exists\"}");
-    assert_int_equal(export_lost(w.export), 1);
+    assert_int_equal(export_lost(w.spans), 1);
     assert_int_equal(timer_ms, 0);
-    assert_string_equal(export_why(w.export), "the gateway gives this worker no identity to send them with (409): a "
-                                              "sandbox of this name exists");
+    assert_string_equal(export_why(w.spans), "the gateway gives this worker no identity to send them with (409): a "
+                                             "sandbox of this name exists");
     export_end(&w);
-    assert_null(w.export);
+    assert_null(w.spans);
     export_end(&w);
 }
 
@@ -324,17 +336,17 @@ static void who_never_answers_is_left(void **state)
     wire_told(wire_arg, WIRE_HEAD, SPAN_NONE);
     static uint8_t much[48 * 1024]; /* nor who never ends */
     wire_told(wire_arg, WIRE_DATA, span_of(much, sizeof(much)));
-    assert_int_equal(export_waiting(w.export), 1);
+    assert_int_equal(export_waiting(w.spans), 1);
     wire_told(wire_arg, WIRE_DATA, span_of(much, sizeof(much)));
-    assert_int_equal(export_waiting(w.export), 0);
-    assert_int_equal(export_lost(w.export), 0);
+    assert_int_equal(export_waiting(w.spans), 0);
+    assert_int_equal(export_lost(w.spans), 0);
     add(2); /* nor who has answered, and drips: it has them */
     time_comes();
     wire_told(wire_arg, WIRE_HEAD, SPAN_NONE);
     wire_told(wire_arg, WIRE_DATA, SPAN("{"));
     time_comes();
-    assert_int_equal(export_waiting(w.export), 0);
-    assert_int_equal(export_lost(w.export), 0);
+    assert_int_equal(export_waiting(w.spans), 0);
+    assert_int_equal(export_lost(w.spans), 0);
     assert_int_equal(timer_ms, 0);
 }
 
@@ -347,7 +359,7 @@ static void an_identity_that_is_not_known_any_more_is_made_anew(void **state)
     identity(201, "{\"token\":\"cst_two\"}");
     assert_string_equal(token, "cst_two");
     answer(200, "");
-    assert_int_equal(export_lost(w.export), 0);
+    assert_int_equal(export_lost(w.spans), 0);
 }
 
 static void without_an_identity_or_a_way_they_are_lost(void **state)
@@ -364,7 +376,7 @@ static void without_an_identity_or_a_way_they_are_lost(void **state)
     wire_told(wire_arg, WIRE_FAILED, SPAN_NONE);
     no_wire = true;
     time_comes();
-    assert_int_equal(export_lost(w.export), 1);
+    assert_int_equal(export_lost(w.spans), 1);
     assert_int_equal(timer_ms, 0);
 }
 
@@ -377,16 +389,100 @@ static void the_queue_is_bounded(void **state)
     uint64_t kept = 0;
     for (unsigned i = 0; i < MANY; i++) {
         add(i);
-        assert_true(export_waiting(w.export) >= kept);
-        kept = export_waiting(w.export);
+        assert_true(export_waiting(w.spans) >= kept);
+        kept = export_waiting(w.spans);
     }
     assert_true(kept > 500 && kept < MANY);
-    assert_int_equal(export_lost(w.export), MANY - kept);
+    assert_int_equal(export_lost(w.spans), MANY - kept);
     time_comes();
     identity(201, "{\"token\":\"cst_one\"}");
     assert_true(body.n <= OTLP_BATCH_MAX + OTLP_HEAD_MAX);
     answer(200, "");
-    assert_int_equal(export_waiting(w.export), 0);
+    assert_int_equal(export_waiting(w.spans), 0);
+}
+
+static void body_has(const char *words)
+{
+    if (span_find(dynbuf_span(&body), span_str(words)) == body.n)
+        fail_msg("%s is not in %.*s", words, SPAN_FMT(dynbuf_span(&body)));
+}
+
+/* With spans beside them, or not; from here on their timer is looked at. */
+static void metrics_too(bool spans)
+{
+    if (!spans) {
+        export_free(&w.spans);
+        timers_made = 0;
+    }
+    w.metrics = export_new(&w, EXPORT_METRICS, "https://collector.example/v1/metrics");
+    assert_non_null(w.metrics);
+    timer_now = &timers[timers_made - 1];
+}
+
+/* A request has what the one before had, too, whether that was taken or lost. */
+static void metrics_are_of_all_since_the_begin(void **state)
+{
+    const struct otlp_span root = {.kind = OTLP_TURN};
+    metrics_too(false);
+    w.errands.desk = (struct chan *)&w;
+    add(1);
+    assert_int_equal(timer_ms, EXPORT_EVERY_MS);
+    export_add(&w, &root); /* a turn's end is no hurry */
+    assert_int_equal(timer_ms, EXPORT_EVERY_MS);
+    time_comes();
+    identity(201, "{\"token\":\"cst_one\"}");
+    assert_int_equal(sent, 1);
+    assert_string_equal(url, "https://collector.example/v1/metrics");
+    body_has("{\"resourceMetrics\":[{");
+    body_has("\"count\":\"1\"");
+    add(2);
+    answer(200, "{\"partialSuccess\":{\"rejectedDataPoints\":\"1\"}}");
+    assert_int_equal(counted_as, M_BROKER_METRICS);
+    assert_int_equal(export_lost(w.metrics), 1);
+    assert_int_equal(timer_ms, EXPORT_EVERY_MS);
+    time_comes();
+    body_has("\"count\":\"2\"");
+    answer(403, "");
+    assert_int_equal(export_lost(w.metrics), 2);
+    assert_int_equal(timer_ms, 0); /* until there is more to say */
+    add(3);
+    time_comes();
+    body_has("\"count\":\"3\"");
+    answer(200, "");
+    assert_int_equal(export_waiting(w.metrics), 0);
+    assert_int_equal(export_lost(w.metrics), 2);
+}
+
+/* Whoever asks second would end the identity of the first. */
+static void both_have_one_identity(void **state)
+{
+    metrics_too(true);
+    add(1);
+    timer_now = &timers[0];
+    time_comes();
+    timer_now = &timers[1];
+    time_comes();
+    assert_int_equal(asked, 1);
+    assert_int_equal(timer_ms, EXPORT_AGAIN_MS);
+    identity(201, "{\"token\":\"cst_one\"}");
+    assert_int_equal(sent, 1);
+    void *spans = wire_arg;
+    time_comes();
+    assert_int_equal(sent, 2);
+    assert_int_equal(asked, 1);
+    assert_string_equal(token, "cst_one");
+    answer(407, ""); /* the gateway knows it no more: one of them asks, the other one has it then, too */
+    time_comes();
+    assert_int_equal(asked, 2);
+    identity(201, "{\"token\":\"cst_two\"}");
+    assert_int_equal(sent, 3);
+    wire_arg = spans;
+    answer(407, "");
+    timer_now = &timers[0];
+    time_comes();
+    assert_int_equal(asked, 2);
+    assert_int_equal(sent, 4);
+    assert_string_equal(token, "cst_two");
 }
 
 static void what_an_answer_means(void **state)
@@ -415,15 +511,19 @@ static void how_long_it_waits(void **state)
 
 static void what_a_collector_did_not_keep(void **state)
 {
-    assert_int_equal(export_rejected(SPAN_NONE, 9), 0);
-    assert_int_equal(export_rejected(SPAN("{}"), 9), 0);
-    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{}}"), 9), 0);
-    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedSpans\":\"3\"}}"), 9), 3);
-    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedSpans\":3}}"), 9), 3);
-    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedSpans\":\"99\"}}"), 9), 9);
-    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedSpans\":\"-3\"}}"), 9), 0);
-    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":[\"rejectedSpans\"]}"), 9), 0);
-    assert_int_equal(export_rejected(SPAN("<html>rubbish"), 9), 0);
+    assert_int_equal(export_rejected(SPAN_NONE, EXPORT_SPANS, 9), 0);
+    assert_int_equal(export_rejected(SPAN("{}"), EXPORT_SPANS, 9), 0);
+    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{}}"), EXPORT_SPANS, 9), 0);
+    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedSpans\":\"3\"}}"), EXPORT_SPANS, 9), 3);
+    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedSpans\":3}}"), EXPORT_SPANS, 9), 3);
+    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedSpans\":\"99\"}}"), EXPORT_SPANS, 9), 9);
+    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedSpans\":\"-3\"}}"), EXPORT_SPANS, 9), 0);
+    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":[\"rejectedSpans\"]}"), EXPORT_SPANS, 9), 0);
+    assert_int_equal(export_rejected(SPAN("<html>rubbish"), EXPORT_SPANS, 9), 0);
+    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedDataPoints\":\"3\"}}"), EXPORT_SPANS, 9),
+                     0);
+    assert_int_equal(export_rejected(SPAN("{\"partialSuccess\":{\"rejectedDataPoints\":\"3\"}}"), EXPORT_METRICS, 9),
+                     3);
 }
 
 int main(void)
@@ -439,6 +539,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_identity_that_is_not_known_any_more_is_made_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(without_an_identity_or_a_way_they_are_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(the_queue_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(metrics_are_of_all_since_the_begin, setup, teardown),
+        cmocka_unit_test_setup_teardown(both_have_one_identity, setup, teardown),
         cmocka_unit_test(what_an_answer_means),
         cmocka_unit_test(how_long_it_waits),
         cmocka_unit_test(what_a_collector_did_not_keep),

@@ -222,7 +222,7 @@ static void a_request(void **state)
 {
     struct dynbuf b;
     dynbuf_init(&b, OTLP_BATCH_MAX + OTLP_HEAD_MAX);
-    otlp_batch(&b, SPAN("1.2.3"), SPAN("me"), SPAN("{\"a\":1},{\"b\":2}"));
+    otlp_batch(&b, &(struct otlp_who){SPAN("1.2.3"), SPAN("me")}, SPAN("{\"a\":1},{\"b\":2}"));
     assert_int_equal(dynbuf_add_byte(&b, 0), 0);
     assert_string_equal(
         (const char *)b.p,
@@ -246,6 +246,8 @@ static void every_attribute_has_its_name(void **state)
             assert_string_not_equal(name, otlp_name(j));
     }
     assert_string_equal(otlp_name(OTLP_NAMES), "");
+    assert_string_equal(otlp_metric_name(OTLP_METRICS), "");
+    assert_string_equal(otlp_metric_unit(OTLP_METRICS), "");
 }
 
 int main(void)

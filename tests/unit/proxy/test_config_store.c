@@ -77,6 +77,7 @@ static void a_database_and_its_password(void **state)
         {"otlp: \"https://collector.example:/v1/traces\"", "otlp: is"},
         {"otlp: \"https://collector.example:4318:1/v1/traces\"", "otlp: is"},
         {"otlp: \"https://" LONG LONG LONG LONG LONG LONG LONG LONG "/v1/traces\"", "otlp: is"},
+        {"otlp_metrics: \"https://collector.example\"", "otlp_metrics: is"},
         {"store: \"postgresql://me@127.0.0.1/b\", store_password: none", "cannot be read"},
         {"store: \"postgresql://me@127.0.0.1/b\", store_password: open", "its owner alone"},
         {"store: \"postgresql://me@127.0.0.1/b\", store_password: link", "its owner alone"},
@@ -99,6 +100,10 @@ static void a_database_and_its_password(void **state)
         fail_msg("%s", e.text);
     assert_string_equal(c->broker.store, "postgresql://me@127.0.0.1/b");
     assert_non_null(strstr(c->broker.password, "/word"));
+    config_free(&c);
+    c = load("otlp_metrics: \"https://collector.example/v1/metrics\"", &e);
+    assert_true(c != NULL && c->broker.otlp[0] == '\0');
+    assert_string_equal(c->broker.otlp_metrics, "https://collector.example/v1/metrics");
     config_free(&c);
     c = load("store: \"sqlite:broker.db\"", &e);
     assert_true(c != NULL && c->broker.store[0] == '\0');

@@ -206,6 +206,25 @@ static void no_question_begins_past_it(void **state)
     fix_ok(asks(&c, 1));
 }
 
+/* What a clock that ran ahead has metered is for its own days, but for one. */
+static void days_to_come_are_not_charged(void **state)
+{
+    struct budgets_stand b;
+    given("acme day 100 -\nacme month 1000 -\n");
+    fix_now = (DAY + 40) * DAY_MS;
+    struct claim c = turn_of("acme", 1);
+    spend(&c, 5000, 1);
+    assert_int_equal(asks(&c, 1), BS_SPENT);
+    fix_now = (DAY + 1) * DAY_MS;
+    spend(&c, 7, 1);
+    fix_now = DAY * DAY_MS;
+    fix_ok(asks(&c, 1));
+    fix_ok(bstore_budgets(fix, SPAN("acme"), &b));
+    assert_true(b.n == 2 && b.row[0].spent.tokens == 7 && b.row[1].spent.tokens == 7);
+    fix_now = (DAY + 39) * DAY_MS;
+    assert_int_equal(says("acme", ""), BS_SPENT);
+}
+
 static void who_has_none_is_not_limited(void **state)
 {
     struct budgets_stand b;
@@ -304,6 +323,29 @@ static void past_it_by_one_question(void **state)
     assert_int_equal(asks(&a, 1), BS_SPENT);
 }
 
+/* Two that failed, and ask something else now: what they asked before keeps neither of them. */
+static void who_waits_keeps_nobody_waiting(void **state)
+{
+    uint64_t attempts;
+    given("acme day 100 -\n");
+    fix_now = DAY * DAY_MS;
+    struct claim a = turn_of("acme", 1), b = turn_of("acme", 2);
+    fix_ok(asks(&a, 50));
+    fix_ok(asks(&b, 50));
+    assert_int_equal(asks(&a, 60), BS_FULL);
+    fix_ok(asks(&b, 60)); /* a asks nothing any more */
+    assert_int_equal(asks(&a, 60), BS_FULL);
+    fix_ok(bstore_release(fix, &b, 0)); /* b is given back while it asks, and taken again */
+    fix_ok(asks(&a, 60));
+    b = fix_claim(3);
+    assert_int_equal(bstore_step(fix, &b, 1, SPAN("model"), &attempts), BS_AGAIN);
+    assert_int_equal(attempts, 2);
+    fix_ok(asks(&a, 100));
+    assert_int_equal(asks(&b, 60), BS_FULL);
+    fix_ok(asks(&a, 100));
+    assert_int_equal(bstore_ask(fix, &b, 2, &(struct used){.tokens = 60}), BS_CONFLICT);
+}
+
 static void a_step_that_is_not_open_asks_nothing(void **state)
 {
     given("acme day 100 -\n");
@@ -322,12 +364,14 @@ int main(void)
                                        cmocka_unit_test(what_is_left_is_exact),
                                        cmocka_unit_test(it_is_said_which_and_how_much),
                                        T(no_question_begins_past_it),
+                                       T(days_to_come_are_not_charged),
                                        T(who_has_none_is_not_limited),
                                        T(zero_is_no),
                                        T(nothing_new_is_taken),
                                        T(what_cannot_be_counted_is_too_much),
                                        T(at_its_end_one_is_asked_at_a_time),
                                        T(past_it_by_one_question),
+                                       T(who_waits_keeps_nobody_waiting),
                                        T(a_step_that_is_not_open_asks_nothing)};
     return FIX_MAIN(tests);
 }

@@ -570,6 +570,8 @@ static void only_those_who_are_named_have_conversations(void **state)
         }
         assert_int_equal(asks_as(rows[i].who, "GET /"), 200);
         assert_int_equal(shows("href=\"/conversations\""), rows[i].may);
+        assert_int_equal(shows("href=\"/models\""), rows[i].may);
+        assert_int_equal(asks_as(rows[i].who, "GET /models"), rows[i].may ? 200 : 403);
     }
     desk.owner_uid = 0;
     desk.broker_people[0] = '\0';
