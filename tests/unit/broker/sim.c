@@ -121,6 +121,9 @@ static void think(struct worker *w, uint64_t step)
         tell(w, (struct loop_event){.heard = HEARD_LONG});
         return;
     }
+    const struct used most = {0, 10, 1};
+    if (!passed(w, bstore_ask(fix, &w->claim, step, &most)))
+        return;
     uint64_t n = sort == SORT_GREEDY ? TURN_CALLS_MAX + 1 : sort == SORT_SAME ? 2 : world_pick(SIM_CALLS + 1);
     if (sort == SORT_SILENT || world_pick(kills_on ? 4 : 12) == 0) {
         tell(w, (struct loop_event){
@@ -296,7 +299,7 @@ static void found(struct worker *w, const struct bstore_turn *t)
                                  .attempts = t->attempts,
                                  .cancelled = t->cancelled,
                                  .planned = t->planned,
-                                 .summary = span_eq(t->kind, SPAN("summary")),
+                                 .summary = span_starts(t->kind, SPAN("summary")),
                                  .budget = t->budget,
                                  .used = t->used,
                                  .kept = t->checkpoint.execution_state,

@@ -24,6 +24,8 @@ static uint64_t now_of(void *arg)
 const struct bstore_asked fix_asked = {SPAN("small"), SPAN("code"), 5, 3, 1, 1};
 struct bstore_test fix_test = {.now_ms = now_of};
 
+const struct budgets *fix_budgets;
+
 struct bstore *fix_open(void)
 {
     struct err e;
@@ -36,6 +38,7 @@ struct bstore *fix_open(void)
     if (s == NULL)
         fail_msg("%s", e.text);
     s->patience_ms = PATIENCE_MS;
+    s->budgets = fix_budgets;
     return s;
 }
 

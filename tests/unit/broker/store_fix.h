@@ -15,6 +15,7 @@ extern struct bstore_test fix_test;
 extern uint64_t fix_now; /* the store's clock, unless fix_test.now_ms is NULL */
 extern struct arena fix_arena;
 extern const struct bstore_asked fix_asked; /* of the model small, for code: 5, 3, 1 and 1 tokens */
+extern const struct budgets *fix_budgets;   /* of the store that is opened next; NULL: none */
 extern bool fix_postgres;                   /* the store is in a PostgreSQL, else in a file */
 
 /* The tests of a file, with SQLite and then with PostgreSQL. */

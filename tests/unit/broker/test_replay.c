@@ -330,7 +330,7 @@ static void no_fault_repeats_or_hides_a_call(void **state)
     assert_int_equal(s.faults, 3);
     for (size_t i = 0; i < s.faults; i++) {
         const struct score_fault *f = &s.fault[i];
-        assert_true(f->placed > f->tried / 2);
+        assert_true(f->placed > f->tried / 3);
         assert_int_equal(f->repeated, 0);
         assert_int_equal(f->hidden, 0);
         assert_true(f->recovered > f->placed / 2);

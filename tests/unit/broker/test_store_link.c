@@ -216,7 +216,7 @@ static void one_of_an_earlier_version_goes_on(void **state)
     pg_exec("UPDATE store SET version=4");
     struct err e;
     assert_null(as("postgres", "postgres", &e));
-    says(&e, "has version 4, and this is version 3");
+    says(&e, "has version 4, and this program is of version 3");
     pg_exec("UPDATE store SET version=3");
     fix = fix_open();
 }
@@ -265,7 +265,7 @@ static void one_that_runs_goes_on_beside_a_newer_one(void **state)
     struct claim taken = fix_claim(1);
     fix_ok(bstore_finish(fix, &taken, END_COMPLETED, SPAN_NONE));
     assert_null(as("postgres", "postgres", &e));
-    says(&e, "has version 3, and this program is of version 2");
+    says(&e, "has version 4, and this program is of version 3");
     says(&e, "install the release that made it");
     struct bstore *late = bstore_postgres_later(&w, SPAN_NONE, NULL, &e); /* as a broker's process does */
     assert_non_null(late);

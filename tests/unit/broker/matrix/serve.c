@@ -91,6 +91,8 @@ static enum bstore_result list(struct span tenant, const struct bstore_chatted *
     struct bstore_conversations c;
     struct bstore_turns turns;
     struct bstore_turn_row row;
+    struct bstore_waiting late;
+    struct budgets_stand stand;
     enum bstore_result r = bstore_conversations(fix, tenant, &(struct id){{0}}, a, &c);
     if (r == BS_OK)
         r = bstore_lately(fix, tenant, &(struct id){{0}}, a, &c);
@@ -100,6 +102,10 @@ static enum bstore_result list(struct span tenant, const struct bstore_chatted *
         r = bstore_turns(fix, tenant, &t->conversation, 0, a, &turns);
     if (r == BS_OK)
         r = metered(tenant, t, a);
+    if (r == BS_OK)
+        r = bstore_waiting(fix, 1, &late);
+    if (r == BS_OK)
+        r = bstore_budgets(fix, tenant, &stand);
     return r == BS_OK ? bstore_turn(fix, tenant, &t->turn, a, &row) : r;
 }
 
