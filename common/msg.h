@@ -10,7 +10,7 @@
 
 /* The version of the whole message enum (proxy/msgs.h): first word of a role's
  * configuration; a role that reads another one refuses to start. */
-enum { MSG_VERSION = 32 };
+enum { MSG_VERSION = 33 };
 
 void msg_put_u8(struct dynbuf *b, uint8_t v);
 void msg_put_u16(struct dynbuf *b, uint16_t v);

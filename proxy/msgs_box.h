@@ -15,7 +15,7 @@ enum msg_type_box {
     M_BOX_PAUSED = 203,  /* P>W u8 enum pause_way of now, span why (empty: as it was asked) */
     M_BOX_METER = 208, /* id: the asker's; W>P; P>W u16 n, n x (u64 number of a sandbox, span wire_usage) */
     M_BOX_IMAGE = 231, /* id: the asker's; W>P span name of an image (empty: the machine's own), or behind that span the digest that it had, which it keeps if that is still there; P>W bool there is one, span its digest as text (empty: unknown), span why not */
-    M_CELL = 460,      /* W>P id: its number, never used twice; u64 number of its sandbox, span lane, u64 born and u32 number of the one command in it, u64 descriptors of each process, u64 processes (0: a cgroup counts them), fd: descriptor 3 of its first process */
+    M_CELL = 460,      /* W>P id: its number, never used twice; u64 number of its sandbox, span lane, u64 born and u32 number of the one command in it, u64 descriptors of each process, u64 processes and u64 bytes of memory of each process (0: a cgroup counts them), fd: descriptor 3 of its first process */
     M_CELL_NONE = 461, /* P>W id: its number; span why: it was not started */
     M_CELL_END = 462,  /* W>P id: its number; kill it now, and its way out with it */
     M_BOX_ORDER = 175,   /* W>the process that becomes the sandbox: wire_box (sandbox-shim/warden/wire_box.h) */

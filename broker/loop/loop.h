@@ -51,7 +51,8 @@ enum loop_heard {
     HEARD_SETTLED, /* ord */
     HEARD_STEP,    /* the step is settled */
     HEARD_ENDED,
-    HEARD_LONG, /* what is to be asked has no room: the step is begun once more, as a summary of what is older */
+    HEARD_LONG, /* the step is begun once more: as a summary of what is older, where what is to be asked has no room,
+                 * or without one, where none is to be had */
     HEARD_CANCEL,
     HEARD_TICK,
     HEARD_FENCED, /* the claim does not stand any more */

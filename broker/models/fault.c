@@ -238,6 +238,11 @@ static uint64_t wait_of(const struct fault *f, const struct fault_place *p)
     return full / 2 + p->dice % (full / 2 + 1);
 }
 
+bool fault_of_all(enum fault_kind kind)
+{
+    return kind == FAULT_GONE || kind == FAULT_OVERLOADED || kind == FAULT_SERVER || kind == FAULT_UNREACHED;
+}
+
 struct fault_next fault_next(const struct fault *f, const struct fault_place *p)
 {
     struct fault_next next = {.supersedes = p->shown};

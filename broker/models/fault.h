@@ -27,6 +27,8 @@ enum fault_kind {
     FAULT_BROKEN,     /* the answer was not understood */
     FAULT_TOO_LARGE   /* the answer was past a bound of ours */
 };
+/* Is the model away for whoever asks? What one tenant may not, or has no more of, another one may have. */
+bool fault_of_all(enum fault_kind kind);
 /* "request", "window", ...; "" for FAULT_NONE */
 const char *fault_name(enum fault_kind k);
 

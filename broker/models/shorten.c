@@ -29,17 +29,71 @@ size_t shorten_cut(const struct message *m, const size_t *bytes, size_t n, size_
     return cut < n ? cut : 0;
 }
 
+/* Bytes of what ends a line there, for whoever shows it: of ASCII, or U+0085, U+2028, U+2029; 0: nothing does. */
+static size_t line_end(struct span text)
+{
+    unsigned char c = (unsigned char)text.p[0];
+    if (c >= '\n' && c <= '\r')
+        return 1;
+    if (span_starts(text, SPAN("\xc2\x85")))
+        return 2;
+    return span_starts(text, SPAN("\xe2\x80\xa8")) || span_starts(text, SPAN("\xe2\x80\xa9")) ? 3 : 0;
+}
+
 void shorten_quote(struct dynbuf *b, struct span text)
 {
     while (text.n > 0) {
-        size_t n = 0;
-        while (n < text.n && text.p[n] != '\n' && text.p[n] != '\r')
+        size_t n = 0, end = 0;
+        while (n < text.n && (end = line_end(span_from(text, n))) == 0)
             n++;
         (void)dynbuf_add(b, SPAN("> "));
         (void)dynbuf_add(b, span_first(text, n));
         (void)dynbuf_add_byte(b, '\n');
-        text = span_from(text, n < text.n ? n + 1 : n);
+        text = span_from(text, n + end);
     }
+}
+
+/* Does a character go on there? */
+static bool is_inside(struct span text, size_t at)
+{
+    return at > 0 && at < text.n && (text.p[at] & 0xc0) == 0x80;
+}
+
+/* So many bytes are left out, behind *head and before *tail. */
+static size_t cut_ends(struct span text, size_t most, struct span *head, struct span *tail)
+{
+    size_t first = most / 2, last = text.n - most / 2;
+    while (is_inside(text, first))
+        first--;
+    while (is_inside(text, last))
+        last++;
+    *head = span_first(text, first);
+    *tail = span_from(text, last);
+    return last - first;
+}
+
+void shorten_quote_ends(struct dynbuf *b, struct span text, size_t most)
+{
+    struct span head = text, tail = SPAN_NONE;
+    size_t out = text.n > most ? cut_ends(text, most, &head, &tail) : 0;
+    shorten_quote(b, head);
+    if (out > 0)
+        (void)dynbuf_addf(b, "[%zu of %zu bytes are left out here]\n", out, text.n);
+    shorten_quote(b, tail);
+}
+
+struct span shorten_ends(struct arena *a, struct span text, size_t most)
+{
+    struct span head, tail;
+    if (text.n <= most)
+        return text;
+    size_t out = cut_ends(text, most, &head, &tail);
+    struct dynbuf b;
+    dynbuf_init(&b, text.n + 128);
+    (void)dynbuf_add(&b, head);
+    (void)dynbuf_addf(&b, "\n[%zu of %zu bytes are left out here]\n", out, text.n);
+    (void)dynbuf_add(&b, tail);
+    return arena_keep(a, &b);
 }
 
 /* The first bytes of it, to where a character ends. */

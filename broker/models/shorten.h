@@ -5,6 +5,7 @@
 #define BROKER_MODELS_SHORTEN_H
 
 #include "broker/models/message.h"
+#include "common/arena.h"
 #include "common/dynbuf.h"
 
 enum { SHORTEN_LEAST = 4096 }; /* bytes: with less than that nothing is told */
@@ -18,5 +19,10 @@ size_t shorten_cut(const struct message *m, const size_t *bytes, size_t n, size_
 size_t shorten_tell(struct dynbuf *b, const struct message *m, const bool *person, size_t n, size_t most);
 /* Each line of a text behind "> ". */
 void shorten_quote(struct dynbuf *b, struct span text);
+/* Of a text of more than `most` bytes only its beginning and its end, with what is left out said between them;
+ * quoted, but for that. */
+void shorten_quote_ends(struct dynbuf *b, struct span text, size_t most);
+/* The same, as it is. p NULL: no memory. */
+struct span shorten_ends(struct arena *a, struct span text, size_t most) MUSTCHECK;
 
 #endif

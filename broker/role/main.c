@@ -203,6 +203,11 @@ static void name_models(struct start *s)
         name[i] = t->model[i].target.name;
     s->serve.model = name;
     s->serve.models = name != NULL ? t->n : 0;
+    struct span *answer = arena_alloc(&s->work.models_arena, t->task[0].n * sizeof(*answer));
+    for (size_t i = 0; answer != NULL && i < t->task[0].n; i++)
+        answer[i] = t->model[t->task[0].model[i]].target.name;
+    s->serve.answer = answer;
+    s->serve.answers = answer != NULL ? t->task[0].n : 0;
 }
 
 static void read_tools(struct start *s)

@@ -91,6 +91,8 @@ struct serve {
     const struct span *model; /* the names of those that there are: a live replay asks one of them, a private
                                  conversation lists some */
     size_t models;
+    const struct span *answer; /* of these, whom turns ask: without one of them a list is of no use to any turn */
+    size_t answers;
     uint64_t workers;    /* processes of this gateway that run turns */
     unsigned idle_looks; /* so often in a row turns waited and none was run */
     bool says_idle;      /* and that was said */

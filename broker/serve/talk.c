@@ -127,8 +127,17 @@ static bool is_named(struct span names, struct span name)
     return false;
 }
 
+static bool has_one_that_answers(const struct serve *s, struct span names)
+{
+    for (size_t i = 0; i < s->answers; i++)
+        if (is_named(names, s->answer[i]))
+            return true;
+    return false;
+}
+
 /* Which models may see it, where that is said: each is one that there is, since a name that is misspelt would leave
- * it to nobody, and one line of what is kept. Said when it begins, and not again. -1, answered. */
+ * it to nobody, and one line of what is kept; and one of them at least answers turns. Said when it begins, and not
+ * again. -1, answered. */
 static int privacy(struct call *x, const struct json *j, bool begun, struct span *out)
 {
     struct dynbuf b;
@@ -157,6 +166,11 @@ static int privacy(struct call *x, const struct json *j, bool begun, struct span
         (void)dynbuf_add(&b, m->text);
     }
     *out = arena_keep(&x->arena, &b);
+    if (out->n > 0 && !has_one_that_answers(x->serve, *out)) {
+        reply_no(x, 400,
+                 "`private` has no model that answers turns: name one at least of the first task of the table");
+        return -1;
+    }
     if (out->n > 0) /* else it would be one that all may see */
         return 0;
     reply_no(x, 413, "`private` is longer than %d bytes", BSTORE_PRIVATE_MAX);

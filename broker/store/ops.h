@@ -20,7 +20,8 @@ struct bstore_ops {
                                uint64_t *attempts);
     enum bstore_result (*plan)(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p,
                                const struct digest *key);
-    enum bstore_result (*ask)(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most);
+    enum bstore_result (*ask)(struct bstore *s, const struct claim *c, uint64_t n, struct span word,
+                              const struct used *most);
     enum bstore_result (*budgets)(struct bstore *s, struct span tenant, struct budgets_stand *out);
     enum bstore_result (*spent)(struct bstore *s, const struct claim *c, const struct used *used,
                                 const struct bstore_asked *asked);

@@ -241,17 +241,18 @@ enum bstore_result bstore_spent(struct bstore *s, const struct claim *c, const s
                                                                                   : s->ops->spent(s, c, used, &is);
 }
 
-enum bstore_result bstore_ask(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most)
+enum bstore_result bstore_ask(struct bstore *s, const struct claim *c, uint64_t n, struct span word,
+                              const struct used *most)
 {
     const struct tenant_budget *of[BUDGET_PERS];
     struct used is;
     if (budgets_of(s->budgets, claim_tenant(c), of) == 0)
         return BS_OK;
     if (most == NULL)
-        return s->ops->ask(s, c, n, NULL);
+        return s->ops->ask(s, c, n, word, NULL);
     is = (struct used){.tokens = most->tokens < BUDGET_MOST ? most->tokens : BUDGET_MOST,
                        .cost_micro = most->cost_micro < BUDGET_MOST ? most->cost_micro : BUDGET_MOST};
-    return s->ops->ask(s, c, n, &is);
+    return s->ops->ask(s, c, n, word, &is);
 }
 
 enum bstore_result bstore_budgets(struct bstore *s, struct span tenant, struct budgets_stand *out)

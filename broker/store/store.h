@@ -93,9 +93,11 @@ BSTORE_CALL bstore_step(struct bstore *s, const struct claim *c, uint64_t n, str
 BSTORE_CALL bstore_plan(struct bstore *s, const struct claim *c, uint64_t n, const struct bstore_plan *p);
 /* A question to a model is to leave for step n, which is open, and may come to so much: may it, by the budgets of its
  * tenant? BS_OK: it may, and that it is asked is written down until its step is planned, or its turn does not run any
- * more. BS_FULL: others are asked now that may take what is left: ask again when they are through. BS_SPENT. most:
- * NULL, nothing is asked any more for it, whatever was before; so it is after BS_FULL. */
-BSTORE_CALL bstore_ask(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most);
+ * more; word: as its kind was begun with, which stays. BS_FULL: others are asked now that may take what is left: ask
+ * again when they are through. BS_SPENT. most: NULL, nothing is asked any more for it, whatever was before; so it is
+ * after BS_FULL. */
+BSTORE_CALL bstore_ask(struct bstore *s, const struct claim *c, uint64_t n, struct span word,
+                       const struct used *most);
 /* What stands of them. */
 BSTORE_CALL bstore_budgets(struct bstore *s, struct span tenant, struct budgets_stand *out);
 /* What an answer cost that is not kept, and what it was asked for. */

@@ -157,16 +157,18 @@ static void step_begin(struct task *t, uint64_t step)
     for (size_t i = 0; i < t->calls; i++)
         tool_forget(&t->call[i]);
     t->calls = 0;
+    if (t->step != step) /* else it is begun once more, and what it has wasted before is in no answer yet */
+        t->wasted = (struct used){0};
     t->step = step;
     t->tried = 0;
-    t->wasted = (struct used){0};
+    t->halved = 0;
     t->all_tries = 0;
     t->answer = SPAN_NONE;
     t->prompt = NULL;
     arena_free(&t->step_arena);
     arena_init(&t->step_arena, WORK_STEP_BYTES);
     bool sum = t->long_now || summary_due(t);
-    struct span kind = sum ? SUMMARY_KIND : SPAN("model");
+    struct span kind = sum ? SUMMARY_KIND : MODEL_KIND;
     t->long_now = false;
     if (show_flush(t) && task_passed(t, bstore_step(t->w->store, &t->claim, step, kind, &attempts)))
         task_tell(t, (struct loop_event){.heard = HEARD_BEGUN, .attempts = attempts, .summary = sum});
@@ -258,9 +260,8 @@ static void checkpoint(struct task *t, const struct loop_action *a)
         task_tell(t, (struct loop_event){.heard = HEARD_FAILED});
     else if (show_flush(t) && task_passed(t, bstore_settle(t->w->store, &t->claim, a->step, &s))) {
         taped_kept(t);
-        if (sum)
-            summary_holds(t);
-        task_tell(t, (struct loop_event){.heard = HEARD_STEP});
+        bool held = !sum || summary_holds(t) == 0;
+        task_tell(t, (struct loop_event){.heard = held ? HEARD_STEP : HEARD_FAILED});
     }
     dynbuf_free(&state);
 }
@@ -394,7 +395,7 @@ static void begin_agent(struct task *t, enum turn_end ends_as)
                                      .cancelled = f->cancelled,
                                      .ends = ends_as,
                                      .planned = f->planned,
-                                     .summary = summary_is(f->kind),
+                                     .summary = summary_found(f),
                                      .cut = stopped.n > 0,
                                      .budget = f->budget,
                                      .used = f->used,
@@ -469,6 +470,7 @@ void task_ready(struct task *t, unsigned status)
         end(t);
         return;
     }
+    bool known = summary_load(t) == 0; /* who only settles keeps it, too */
     if (status != 201) {
         refused(t, status, times);
         return;
@@ -484,7 +486,9 @@ void task_ready(struct task *t, unsigned status)
     jsonw_kv_u64(&w, "epoch", t->claim.epoch);
     jsonw_end_object(&w);
     show(t, "turn.started", &b);
-    begin_agent(t, summary_load(t) == 0 ? END_NONE : END_STUCK);
+    if (!known)
+        task_why(t, SPAN("the summary of older messages cannot be read"));
+    begin_agent(t, known ? END_NONE : END_STUCK);
 }
 
 void task_begin(struct work *w, const struct claim *c)

@@ -14,8 +14,6 @@
 #include "common/net/loop.h"
 
 enum {
-    TOOLS_MAX = 16 + MCP_SERVERS_MAX * MCP_TOOLS_MAX,
-    SYSTEM_TOKENS = 4096,
     DOWN_MS = 30 * 1000,
     BESIDE_MS = 500, /* until it is looked whether what is asked beside it is through; twice as long each time */
     BESIDE_MOST_MS = 4000,
@@ -27,6 +25,7 @@ struct think {
     const struct route_model *model;
     size_t which;
     bool other, summary; /* summary: it is asked for one */
+    struct span word;    /* of its step's kind */
     struct dynbuf body, error;
     struct used most; /* that it may come to */
     bool asks;        /* and that is written down */
@@ -59,7 +58,7 @@ void think_end(struct task *t)
 static void asks_no_more(struct think *k)
 {
     if (k->asks && !k->task->over)
-        (void)!bstore_ask(k->task->w->store, &k->task->claim, k->task->step, NULL);
+        (void)!bstore_ask(k->task->w->store, &k->task->claim, k->task->step, k->word, NULL);
     k->asks = false;
 }
 
@@ -174,22 +173,49 @@ void think_stop(struct task *t)
     think_end(t);
 }
 
-/* Is the model away for whoever asks? What one tenant may not, or has no more of, another one may have. */
-static bool is_of_all(enum fault_kind kind)
-{
-    return kind == FAULT_GONE || kind == FAULT_OVERLOADED || kind == FAULT_SERVER || kind == FAULT_UNREACHED;
-}
-
-/* It is too long: what is older is summarised first. */
-static void begin_shorter(struct task *t)
+/* It is too long: what is older is summarised first. Or no summary is to be had: it is asked as it is. */
+static void begin_anew(struct task *t, bool shorter)
 {
     think_end(t);
-    t->long_now = true;
+    t->long_now = shorter;
+    t->unsummed = shorter ? t->unsummed : t->step;
     task_tell(t, (struct loop_event){.heard = HEARD_LONG});
 }
 
+static void ask_other(struct think *k)
+{
+    struct task *t = k->task;
+    t->tried |= UINT64_C(1) << k->which;
+    think_end(t);
+    think_begin(t);
+}
+
+/* Its provider counts otherwise than we do. Of a summary less is told; else a larger model is asked, or what is older
+ * is summarised first. False: there is nothing of it to be done. */
+static bool too_long(struct think *k)
+{
+    struct task *t = k->task;
+    uint64_t before = t->tried, window = k->model->context;
+    const struct prompt *p = k->summary ? NULL : prompt_of(t);
+    t->tried |= think_not_larger(t, k->summary ? 0 : window);
+    bool larger = p != NULL && !k->shown && think_route(t, p, false).why == ROUTE_FOUND;
+    if (larger || (k->summary && summary_less(t))) {
+        think_end(t);
+        think_begin(t);
+        return true;
+    }
+    t->tried = before;
+    if (k->summary)
+        return false;
+    t->narrow = t->narrow > 0 && t->narrow < window ? t->narrow : window;
+    if (t->unsummed == t->step || !summary_may(t))
+        return false;
+    begin_anew(t, true);
+    return true;
+}
+
 /* What is wrong, said of a summary as of one: readers saw nothing of it. */
-static void why_of(struct think *k, struct span words)
+static void why_of(const struct think *k, struct span words)
 {
     struct task *t = k->task;
     task_why(t, arena_printf(&t->step_arena, "%s%.*s", k->summary ? "older messages are not summarised: " : "",
@@ -214,14 +240,12 @@ static void failed(struct think *k, const struct fault *f)
                                      f->words[0] ? ": " : "", f->words);
     why_of(k, words);
     log_info("turn %s: %s", t->turn, t->why);
-    if (f->kind == FAULT_WINDOW && !k->summary && summary_may(t)) { /* its provider counts otherwise than we do */
-        begin_shorter(t);
-    } else if (n.step == STEP_OTHER && !k->shown) {
-        t->tried |= UINT64_C(1) << k->which;
-        if (is_of_all(f->kind))
+    if (f->kind == FAULT_WINDOW && too_long(k))
+        return;
+    if ((n.step == STEP_OTHER && !k->shown) || (n.step == STEP_STOP && k->summary)) {
+        if (fault_of_all(f->kind))
             t->w->down[k->which] = loop_wall(t->w->loop) + DOWN_MS;
-        think_end(t);
-        think_begin(t);
+        ask_other(k);
     } else {
         no_answer(t, n.step != STEP_STOP, n.wait_ms);
     }
@@ -251,47 +275,6 @@ static void delta(void *ctx, const struct answer_delta *d)
         show_delta(k->task, "reasoning.delta", d->piece, d->text);
 }
 
-/* Of those that the model was told, or an MCP server's. */
-static bool tool_known(struct task *t, struct span name, struct span *kept, enum call_class *class)
-{
-    const struct tool *tool = tool_of(name);
-    if (tool == NULL)
-        return servers_know(t, name, kept, class);
-    *kept = span_str(tool->name);
-    *class = tool->class;
-    return true;
-}
-
-/* What the model wants to be run, as it is written down. */
-static size_t take_calls(struct task *t, const struct answer_result *r, struct loop_asked *asked)
-{
-    size_t n = r->ncalls <= TURN_CALLS_MAX ? r->ncalls : 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct answer_call *c = &r->call[i];
-        struct span tool = SPAN_NONE;
-        enum call_class class = CALL_UNSAFE;
-        bool run = c->broken == NULL && tool_known(t, c->block->name, &tool, &class);
-        struct span why =
-            c->broken != NULL ? span_str(c->broken) : arena_printf(&t->step_arena, "there is no tool of that name");
-        struct dynbuf b;
-        struct jsonw w;
-        dynbuf_init(&b, BSTORE_BODY_MAX);
-        jsonw_begin(&w, &b);
-        jsonw_object(&w);
-        jsonw_kv(&w, "why", why);
-        jsonw_end_object(&w);
-        t->call[i] = (struct work_call){
-            .call = {.tool = run ? tool : TOOL_BROKEN,
-                     .args = run ? arena_copy(&t->step_arena, c->block->json) : arena_keep(&t->step_arena, &b),
-                     .class = run ? class : CALL_READ}};
-        dynbuf_free(&b);
-        asked[i].class = t->call[i].call.class;
-        agent_call_digest(t->call[i].call.tool, t->call[i].call.args, &asked[i].what);
-    }
-    t->calls = n;
-    return r->ncalls;
-}
-
 /* What a server does not count is counted by its length, and never as nothing. */
 static void count(struct think *k, const struct answer_result *r, size_t bytes)
 {
@@ -309,7 +292,8 @@ static void count(struct think *k, const struct answer_result *r, size_t bytes)
     }
 }
 
-/* It is taken whole or not at all: a part of one would be a part of what was said, and nobody would know. */
+/* It is taken whole or not at all: a part of one would be a part of what was said, and nobody would know. One that is
+ * none is no reason to end the turn. */
 static void complete_summary(struct think *k, const struct answer_result *r)
 {
     struct task *t = k->task;
@@ -326,10 +310,12 @@ static void complete_summary(struct think *k, const struct answer_result *r)
         task_tell(t, (struct loop_event){.heard = HEARD_ANSWER, .used = all});
         return;
     }
-    spend(k, "summary");
+    if (!task_passed(t, spend(k, "summary")))
+        return;
     why_of(k, arena_printf(&t->step_arena, "%.*s: %s", SPAN_FMT(k->model->target.name), bad));
     log_info("turn %s: %s", t->turn, t->why);
-    no_answer(t, false, 0);
+    t->all_tries++;
+    ask_other(k);
 }
 
 static void complete(struct think *k, const struct answer_result *r)
@@ -345,7 +331,7 @@ static void complete(struct think *k, const struct answer_result *r)
     message_put_stopped(&w, &r->message, stopped); /* for who may have to take the turn over */
     count(k, r, b.n);
     t->answer = arena_keep(&t->step_arena, &b);
-    size_t n = take_calls(t, r, asked);
+    size_t n = calls_take(t, r, asked);
     if (t->answer.p == NULL) { /* more than is kept of one: as if it had asked for too much */
         task_why(t, SPAN("the model's answer is larger than is kept"));
         n = TURN_CALLS_MAX + 1;
@@ -482,7 +468,7 @@ static void ask_if_may(void *arg)
     enum bstore_result r;
     if (t->over)
         return;
-    r = bstore_ask(t->w->store, &t->claim, t->step, &k->most);
+    r = bstore_ask(t->w->store, &t->claim, t->step, k->word, &k->most);
     if (r == BS_SPENT) {
         used_up(k);
     } else if (r == BS_FULL) {
@@ -510,7 +496,10 @@ static void send(struct task *t, uint64_t arg, unsigned status, struct span leas
         saw(k, "no-lease", 0);
         task_why(t, arena_printf(&t->step_arena, "no lease of %.*s: %.*s", SPAN_FMT(k->model->lease),
                                  SPAN_FMT(desk_words(t, status, lease))));
-        no_answer(t, status >= 500, 1000);
+        if (k->summary && status < 500)
+            ask_other(k);
+        else
+            no_answer(t, status >= 500, 1000);
         return;
     }
     const struct wire_ask ask = {
@@ -524,89 +513,6 @@ static void send(struct task *t, uint64_t arg, unsigned status, struct span leas
         failed_so(k, FAULT_UNREACHED, why);
 }
 
-/* Of a prompt without tools none is told, and none may be called. */
-static size_t all_tools(struct task *t, const struct prompt *p, struct model_tool *tool)
-{
-    size_t n = p->tools ? tools_for_model(tool, TOOLS_MAX) : 0;
-    return p->tools ? n + servers_tools(t, tool + n, TOOLS_MAX - n) : 0;
-}
-
-static int write_body(struct think *k, const struct prompt *p, uint64_t max_tokens)
-{
-    struct model_tool tool[TOOLS_MAX];
-    struct err e;
-    const struct model_request r = {.system = p->system,
-                                    .message = p->message,
-                                    .n = p->n,
-                                    .tool = tool,
-                                    .ntools = all_tools(k->task, p, tool),
-                                    .max_tokens = max_tokens};
-    dynbuf_init(&k->body, REQUEST_MAX);
-    dynbuf_init(&k->error, FAULT_BODY_MAX);
-    if (request_write(&k->model->target, &k->task->privacy, &r, &k->body, &e) == 0)
-        return 0;
-    task_why(k->task, span_str(e.text));
-    return -1;
-}
-
-/* A live replay asks its own model and no other, whichever tasks that is for; all else holds as for any. */
-struct only {
-    uint8_t which;
-    struct route_task task;
-    struct route_table table;
-};
-
-static const struct route_table *table_of(struct task *t, struct only *o)
-{
-    const struct route_table *all = &t->w->models;
-    if (t->found.live.n == 0)
-        return all;
-    *o = (struct only){.which = 0};
-    while (o->which < all->n && !span_eq(all->model[o->which].target.name, t->found.live))
-        o->which++;
-    o->task = (struct route_task){.name = SPAN("replay"), .model = &o->which, .n = o->which < all->n};
-    o->table = (struct route_table){.model = all->model, .n = all->n, .task = &o->task, .ntasks = 1};
-    return &o->table;
-}
-
-/* Where the table has no task of that name, or none of its models may see the conversation, the first one's are
- * asked. */
-static struct span task_name(struct task *t, const struct route_table *table, struct span wants)
-{
-    const struct route_ask ask = {.task = wants, .privacy = &t->privacy};
-    return route_window(table, &ask) > 0 ? wants : table->task[0].name;
-}
-
-struct route_found think_route(struct task *t, const struct prompt *p, bool roomy)
-{
-    const struct budget *b = &t->agent.budget;
-    struct model_tool tool[TOOLS_MAX];
-    struct only o;
-    const struct route_table *table = table_of(t, &o);
-    size_t n = p->tools ? servers_tools(t, tool, TOOLS_MAX) : 0, bytes = p->bytes;
-    for (size_t i = 0; i < n; i++)
-        bytes += tool[i].description.n + tool[i].schema.n;
-    struct route_ask ask = {.task = task_name(t, table, p->task),
-                            .privacy = &t->privacy,
-                            .input = meter_guess(bytes) + (p->tools ? SYSTEM_TOKENS : 0),
-                            .output = p->output,
-                            .roomy = roomy,
-                            .limit = b->cost_micro ? b->cost_micro : UINT64_MAX,
-                            .spent = t->agent.used.cost_micro + t->wasted.cost_micro,
-                            .tried = t->tried,
-                            .down = t->w->down,
-                            .now_ms = loop_wall(t->w->loop)};
-    return route_pick(table, &ask);
-}
-
-uint64_t think_window(struct task *t, const struct prompt *p)
-{
-    struct only o;
-    const struct route_table *table = table_of(t, &o);
-    const struct route_ask ask = {.task = task_name(t, table, p->task), .privacy = &t->privacy};
-    return route_window(table, &ask);
-}
-
 /* Somebody who can answer is asked, if there is anybody. */
 static void ask_model(struct task *t, struct think *k, const struct prompt *p, const struct route_found *f)
 {
@@ -615,6 +521,7 @@ static void ask_model(struct task *t, struct think *k, const struct prompt *p, c
                         .which = f->model,
                         .other = f->other,
                         .summary = t->agent.summary,
+                        .word = t->agent.summary ? SUMMARY_KIND : MODEL_KIND,
                         .most = {.tokens = f->input + f->max_tokens, .cost_micro = f->most},
                         .begun_ms = loop_wall(t->w->loop)};
     t->think = k;
@@ -622,36 +529,68 @@ static void ask_model(struct task *t, struct think *k, const struct prompt *p, c
     taped_model(t, k->model->target.name);
     if (k->summary)
         summary_begins(t, k->model->target.name);
-    if (write_body(k, p, f->max_tokens) != 0)
+    dynbuf_init(&k->body, REQUEST_MAX);
+    dynbuf_init(&k->error, FAULT_BODY_MAX);
+    if (question_write(t, p, &k->model->target, f->max_tokens, &k->body) != 0)
         no_answer(t, false, 0);
     else
         ask_if_may(k);
 }
 
-void think_begin(struct task *t)
+/* Nobody can be asked. For a summary whoever can be reached later is waited for, but for the last time. */
+static void ask_nobody(struct task *t, const struct route_found *f)
+{
+    const struct think k = {.task = t, .summary = t->agent.summary};
+    uint64_t now = loop_wall(t->w->loop);
+    bool later = f->why == ROUTE_DOWN, last = t->agent.attempts + 1 >= LOOP_ATTEMPTS_MAX;
+    if (f->why != ROUTE_TRIED || !k.summary) /* each said what was wrong with its own */
+        why_of(&k, span_str(route_words(f->why)));
+    if (k.summary && (!later || last) && summary_can_wait(t))
+        begin_anew(t, false);
+    else
+        no_answer(t, later, f->until_ms > now ? f->until_ms - now : 1000);
+}
+
+static void ask_summary(struct task *t)
 {
     struct think *k = calloc(1, sizeof(*k));
-    struct prompt sum;
-    const struct prompt *p = t->agent.summary ? summary_prompt(t, &sum) == 0 ? &sum : NULL : prompt_of(t);
-    if (k == NULL || p == NULL) {
+    struct prompt p;
+    if (k == NULL || summary_prompt(t, &p) != 0) {
         free(k);
+        summary_can_wait(t) ? begin_anew(t, false) : no_answer(t, false, 0);
+        return;
+    }
+    struct route_found f = think_route(t, &p, false);
+    if (f.why == ROUTE_FOUND) {
+        summary_room(t, &p, f.max_tokens);
+        ask_model(t, k, &p, &f);
+        return;
+    }
+    free(k);
+    ask_nobody(t, &f);
+}
+
+void think_begin(struct task *t)
+{
+    if (t->agent.summary) {
+        ask_summary(t);
+        return;
+    }
+    const struct prompt *p = prompt_of(t);
+    if (p == NULL) {
         no_answer(t, false, 0);
         return;
     }
-    if (!t->agent.summary && summary_due(t)) {
-        free(k);
-        begin_shorter(t);
+    if (summary_due(t)) {
+        begin_anew(t, true);
         return;
     }
     struct route_found f = think_route(t, p, false);
-    if (f.why == ROUTE_FOUND) {
+    struct think *k = f.why == ROUTE_FOUND ? calloc(1, sizeof(*k)) : NULL;
+    if (f.why != ROUTE_FOUND)
+        ask_nobody(t, &f);
+    else if (k == NULL)
+        no_answer(t, false, 0);
+    else
         ask_model(t, k, p, &f);
-        return;
-    }
-    uint64_t now = loop_wall(t->w->loop);
-    k->task = t;
-    k->summary = t->agent.summary;
-    why_of(k, span_str(route_words(f.why)));
-    free(k);
-    no_answer(t, f.why == ROUTE_DOWN, f.until_ms > now ? f.until_ms - now : 1000);
 }

@@ -3,7 +3,7 @@
  *
  *   work.c    claims · task.c one turn: what the agent asks for (broker/loop) and what came of it
  *   desk.c    questions to the desk · lane.c the conversation's identity, its leases and its sandbox
- *   think.c   one question to a model · prompt.c what it is asked · wire.c the way there
+ *   think.c   one question to a model · question/ to which · prompt.c what it is asked · wire.c the way there
  *   summary/  a step that summarises what is older
  *   tools.c   which tools there are · run.c, command.c, files.c what they do · recall.c what became of a call
  *   servers/  MCP servers, with more tools: their begin, and those over HTTP
@@ -127,16 +127,17 @@ struct task {
     struct summed summing;       /* the summary that is asked for, of at most so many bytes */
     uint64_t summing_most;
     bool long_now;               /* what was to be asked had no room: the step is begun once more, as a summary */
+    uint64_t unsummed, narrow;   /* step for which none was to be had last; smallest window said to be too small */
     struct used used, wasted;    /* for it; for attempts of this step of which nothing is kept */
     struct bstore_asked metered; /* what `used` is metered as */
     struct work_call call[TURN_CALLS_MAX + 1];
     size_t calls;
     struct think *think;
-    uint64_t tried;                  /* models that this step is not to ask again */
-    unsigned all_tries, ends;        /* ends: so often its end was asked for while its sandbox started */
-    const struct route_model *asked; /* last; NULL: none yet by this worker */
-    struct servers *servers;         /* servers.c; NULL: there are none */
-    struct taped *taped;             /* taped.c */
+    uint64_t tried;                   /* models that this step is not to ask again */
+    unsigned all_tries, halved, ends; /* halved: what a summary is made of; ends: of a sandbox that starts */
+    const struct route_model *asked;  /* last; NULL: none yet by this worker */
+    struct servers *servers;          /* servers.c; NULL: there are none */
+    struct taped *taped;              /* taped.c */
     struct wish *wishes;
     struct wants *starts; /* lane.c: who waits for the sandbox */
     struct timer *start;

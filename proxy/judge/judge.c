@@ -148,6 +148,7 @@ static void front_add(struct judge *j, uint64_t instance, struct span name)
     f->name = span_of(f->name_bytes, name.n);
     if (name.n)
         memcpy(f->name_bytes, name.p, name.n);
+    f->info = f->name;
     f->over = front_named(f, f->name) != 0;
     struct sandbox *s = f->over ? NULL : sandbox_find(j, f->name);
     f->sandbox = s ? sandbox_ref(s) : NULL;
@@ -211,8 +212,7 @@ static void lost_front(struct exchange *x, void *arg)
 {
     if (x->front != arg)
         return;
-    x->front->nexchanges--;
-    x->front = NULL;
+    exchange_front_over(x);
     frames_client_gone(x);
 }
 

@@ -8,8 +8,8 @@
 
 enum {
     XID_BUCKETS = 4096,
-    FRONT_EXCHANGES_MAX = 256, /* open at once for one sandbox's front */
-    FRONT_CONNECTS_MAX = 256,
+    FRONT_EXCHANGES_MAX = 256, /* open at once for one sandbox, at all of its fronts together, */
+    FRONT_CONNECTS_MAX = 256,  /* and so many that wait for a leaf */
     FRONT_LEAFS_MAX = 512,
     SPKI_MAX = 1024,
     DENIED_LEAFS = 32, /* leafs for hosts no rule names: so many at once, and so many an hour */
@@ -45,6 +45,7 @@ struct sandbox {
 /* A CONNECT that waits for its leaf. */
 struct connect {
     struct connect *next;
+    struct account *of;
     uint64_t xid;
     struct wire_step by;
     char host[HTTP_HOST_MAX + 1];
@@ -64,11 +65,12 @@ struct front {
     uint64_t instance;
     struct sandbox *sandbox; /* NULL: not known yet, or over */
     bool over;               /* the session it was bound to has ended: it serves no other one */
+    struct span info; /* all that the parent said of it: its name and, of a front of one command, which that is */
     struct span name;
     struct span lane;     /* of one command of its sandbox, which it serves alone; empty: of none */
     struct wire_step one; /* which that is */
     uint8_t spki[SPKI_MAX];
-    size_t nspki, nexchanges, nconnects, nleafs;
+    size_t nspki, nexchanges, nleafs;
     bool held_back;                                                /* not read, because its sandbox has overspent */
     uint64_t refused_since, refused_last, refused_n, refused_more; /* record.c: in this second, from ms; last xid */
     uint64_t said_of;      /* the id that what it said last of a step was about, and */

@@ -43,21 +43,30 @@ void parent_front_over(struct parent *p, struct frame *f)
         parent_front_leave(c);
 }
 
+/* Those of commands take no sandbox's place, and are bounded as the commands are (programs/cells.c): there are more
+ * of them only while those of commands that ended leave. */
+static bool has_room(const struct parent *p, const char *sandbox, bool of_command, size_t n)
+{
+    if (n < (of_command ? CELLS_MAX : p->config->sandboxes_max))
+        return true;
+    if (of_command)
+        log_warn("no front for a command of %s: %zu are running", sandbox, n);
+    else
+        log_warn("no front for %s: %zu are running; close sandboxes that are not used, or raise limits: sandboxes",
+                 sandbox, n);
+    return false;
+}
+
 /* own: empty, or of which command of it alone. */
 static struct child *front_of(struct parent *p, const char *sandbox, const char *own)
 {
     size_t n = 0;
     for (struct child *c = p->children; c != NULL; c = c->next)
-        if (c->role == ROLE_FRONT && ++n && c->chan != NULL && !c->leaving && strcmp(c->info, sandbox) == 0 &&
-            strcmp(c->own, own) == 0)
+        if (c->role == ROLE_FRONT && (!c->own[0]) == (!own[0]) && ++n && c->chan != NULL && !c->leaving &&
+            strcmp(c->info, sandbox) == 0 && strcmp(c->own, own) == 0)
             return c; /* one without a channel has died and is only not reaped yet */
-    if (p->stopping)
+    if (p->stopping || !has_room(p, sandbox, own[0] != '\0', n))
         return NULL;
-    if (n >= p->config->sandboxes_max) {
-        log_warn("no front for %s: %zu are running; close sandboxes that are not used, or raise limits: sandboxes",
-                 sandbox, n);
-        return NULL;
-    }
     struct child *c = parent_child_new(p, ROLE_FRONT, sandbox);
     if (c != NULL)
         snprintf(c->own, sizeof(c->own), "%s", own);

@@ -12,7 +12,8 @@ struct running_box;
 
 enum {
     LANES_MAX = 256, /* of sandboxes that the warden has started, */
-    CELLS_MAX = 256, /* and of commands of theirs */
+    CELLS_MAX = 256, /* and of commands of theirs, */
+    CELLS_EACH = 16, /* of each sandbox */
     CELL_OWN = 112,  /* room for " LANE BORN.NUMBER" */
 };
 
@@ -36,6 +37,7 @@ struct listener {
 struct running_cell {
     int pid;
     uint64_t id, box;
+    unsigned place;                        /* of its sandbox, among those of the parent */
     char name[CONFIG_NAME], own[CELL_OWN]; /* its sandbox, and " LANE BORN.NUMBER": as the judge knows its front */
 };
 

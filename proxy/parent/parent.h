@@ -119,10 +119,10 @@ struct child *parent_child(struct parent *p, enum role_id role, uint64_t instanc
  * waited for, or cannot be had, is not started yet: that is no failure here (secrets/master.c). */
 int parent_spawn(struct parent *p, struct child *c) MUSTCHECK;
 /* `countersign-NAME` beside ours, with fd as its descriptor 3, only this environment, and in this cgroup (NULL: in
- * ours). Its pid, or -1. */
+ * ours); and (_in) at dir, in a session of its own, so that nobody may give it a group first. Its pid, or -1. */
 int parent_execute(struct parent *p, const char *name, int fd, char *const envp[],
                    const struct cgroup *into) MUSTCHECK;
-int parent_execute_in(struct parent *p, int dir /* -1: where we are */, const char *name, int fd, char *const envp[],
+int parent_execute_in(struct parent *p, int dir, const char *name, int fd, char *const envp[],
                       const struct cgroup *into) MUSTCHECK;
 /* programs/jobs.c: of fetcher and desk; did one die? All of a role, or (ROLE_NONE) of all. */
 void parent_job_start(struct parent *p, struct child *of, struct frame *f);

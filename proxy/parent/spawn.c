@@ -56,7 +56,8 @@ static void become(int dir, int fd, const char *path, char *const argv[], char *
     sigset_t none;
     if (into != NULL && cgroup_join(into) != 0)
         _exit(126);
-    if (dir >= 0 && fchdir(dir) != 0)
+    /* What begins there may become the sandbox's: the terminal that the gateway runs at is not to be had in there. */
+    if (dir >= 0 && (fchdir(dir) != 0 || setsid() < 0))
         _exit(126);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -40,8 +40,9 @@ struct cell {
     int user, mounts, name, cgroup; /* the sandbox's namespaces */
     int listener, shim, filter;
     struct cell_trust trust;
-    struct dynbuf variables; /* of its image, each with its NUL */
-    unsigned long long files, pids;
+    struct dynbuf variables;                /* of its image, each with its NUL */
+    unsigned long long files, pids, memory; /* 0: no limit of its own */
+    unsigned parts;                         /* of the sandbox's files in memory, one is its */
 };
 
 /* --- what is opened while it may be -------------------------------------------------- */
@@ -96,7 +97,8 @@ static int all_open(struct cell *c, struct err *e)
 {
     const char *lane = getenv("COUNTERSIGN_LANE"), *limits = getenv("COUNTERSIGN_CELL");
 
-    if (!lane || !limits || sscanf(limits, "%llu %llu", &c->files, &c->pids) != 2 || c->files == 0)
+    if (!lane || !limits || sscanf(limits, "%llu %llu %llu %u", &c->files, &c->pids, &c->memory, &c->parts) != 4 ||
+        c->parts == 0 || c->files == 0)
         return err_set(e, "countersignd starts this program");
     return sandbox_open(c, e) != 0 || variables_read(c, e) != 0 ||
                    open_one(lane, O_PATH | O_NOFOLLOW, &c->listener, e) != 0 ||
@@ -199,9 +201,19 @@ static void signals_as_usual(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Those of the sandbox's own first process. */
+static int limits_take(const struct cell *c)
+{
+    const struct rlimit files = {.rlim_cur = c->files, .rlim_max = c->files},
+                        memory = {.rlim_cur = c->memory, .rlim_max = c->memory};
+
+    if (c->memory > 0 && setrlimit(RLIMIT_DATA, &memory) != 0)
+        return -1;
+    return setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static void __attribute__((noreturn)) become_shim(struct cell *c)
 {
-    const struct rlimit files = {.rlim_cur = c->files, .rlim_max = c->files};
     char lane[16], warden[16], pids[32];
     const char *argv[] = {INSIDE_SHIM, "--warden", warden,      "--lane",
                           lane,        "--listen", INSIDE_LANE, c->pids ? "--processes" : NULL,
@@ -211,11 +223,11 @@ static void __attribute__((noreturn)) become_shim(struct cell *c)
     (void)snprintf(lane, sizeof(lane), "%d", c->listener);
     (void)snprintf(warden, sizeof(warden), "%d", WARDEN_FD);
     (void)snprintf(pids, sizeof(pids), "%llu", c->pids);
-    if (places_make(&c->trust, &e) != 0 || environment_make(c, &e) != 0)
+    if (places_make(&c->trust, c->parts, &e) != 0 || environment_make(c, &e) != 0)
         log_die("%s", e.text);
     if (join(c->user, CLONE_NEWUSER, "/proc/self/ns/user") != 0 || chdir(INSIDE_WORKSPACE) != 0)
         log_die("it cannot become the user of its sandbox: %s", strerror(errno));
-    if (rights_drop() != 0 || bound_to_parent() != 0 || setrlimit(RLIMIT_NOFILE, &files) != 0)
+    if (rights_drop() != 0 || bound_to_parent() != 0 || limits_take(c) != 0)
         log_die("its rights cannot be given up: %s", strerror(errno));
     signals_as_usual();
     if (close_range(WARDEN_FD, ~0U, CLOSE_RANGE_CLOEXEC) != 0 || fcntl(WARDEN_FD, F_SETFD, 0) != 0 ||

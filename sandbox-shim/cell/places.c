@@ -19,16 +19,16 @@
 enum { OPTIONS = 64, FILE_MAX = 1024 * 1024, TRUST_BYTES = 8 * 1024 * 1024 };
 #define QUIET (MS_NOSUID | MS_NODEV)
 
-/* As large as the one that it covers. */
-static int fresh(const char *where, unsigned mode, struct err *e)
+/* As large as the one that it covers, or a part of that where no cgroup counts what all of them hold. */
+static int fresh(const char *where, unsigned mode, unsigned parts, struct err *e)
 {
     char options[OPTIONS];
     struct statvfs old;
 
     if (statvfs(where, &old) != 0)
         return err_errno(e, "%s of the sandbox cannot be seen", where);
-    (void)snprintf(options, sizeof(options), "mode=%o,size=%llu", mode,
-                   (unsigned long long)old.f_blocks * (unsigned long long)old.f_frsize);
+    unsigned long long size = (unsigned long long)old.f_blocks * (unsigned long long)old.f_frsize / parts;
+    (void)snprintf(options, sizeof(options), "mode=%o,size=%llu", mode, size > 0 ? size : 1 /* 0: without bounds */);
     return mount("tmpfs", where, "tmpfs", QUIET, options) == 0 ? 0 : err_errno(e, "no %s of its own", where);
 }
 
@@ -49,7 +49,7 @@ static int own_terminals(struct err *e)
 {
     char options[OPTIONS];
 
-    (void)snprintf(options, sizeof(options), "newinstance,ptmxmode=0666,mode=620,max=%d", TERMINALS_MAX);
+    (void)snprintf(options, sizeof(options), "newinstance,ptmxmode=0666,mode=620,max=%d", TERMINALS_CELL);
     return mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options) == 0
                ? 0
                : err_errno(e, "no terminals of its own");
@@ -95,12 +95,13 @@ static int own_loopback(struct err *e)
     return rc;
 }
 
-int places_make(const struct cell_trust *t, struct err *e)
+int places_make(const struct cell_trust *t, unsigned parts, struct err *e)
 {
     (void)umask(0);
-    if (own_proc(e) != 0 || own_terminals(e) != 0 || fresh("/tmp", 01777, e) != 0 ||
-        fresh("/var/tmp", 01777, e) != 0 || fresh("/dev/shm", 01777, e) != 0 || fresh("/run", 0755, e) != 0 ||
-        fresh("/home", 0755, e) != 0 || own_trust(t, e) != 0 || own_loopback(e) != 0)
+    if (own_proc(e) != 0 || own_terminals(e) != 0 || fresh("/tmp", 01777, parts, e) != 0 ||
+        fresh("/var/tmp", 01777, parts, e) != 0 || fresh("/dev/shm", 01777, parts, e) != 0 ||
+        fresh("/run", 0755, parts, e) != 0 || fresh("/home", 0755, parts, e) != 0 || own_trust(t, e) != 0 ||
+        own_loopback(e) != 0)
         return -1;
     (void)umask(022);
     return mkdir(INSIDE_HOME, 0755) == 0 ? 0 : err_errno(e, "no home of its own");

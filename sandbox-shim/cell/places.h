@@ -9,7 +9,8 @@ struct cell_trust {
     int ca, bundle, truststore;
 };
 
-/* In mounts, processes and a network that are this process's own, of which it is the first. -1: words. */
-int places_make(const struct cell_trust *t, struct err *e) MUSTCHECK;
+/* In mounts, processes and a network that are this process's own, of which it is the first; of what the sandbox may
+ * keep in memory, one of so many parts. -1: words. */
+int places_make(const struct cell_trust *t, unsigned parts, struct err *e) MUSTCHECK;
 
 #endif

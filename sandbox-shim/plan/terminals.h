@@ -7,7 +7,10 @@
 
 #include "common/span.h"
 
-enum { TERMINALS_MAX = 64 }; /* as many as commands run at once (TALK_RUNS_MAX) */
+enum {
+    TERMINALS_MAX = 64, /* as many as commands run at once (TALK_RUNS_MAX); */
+    TERMINALS_CELL = 4, /* of one command with walls of its own: the machine's are soon all taken */
+};
 
 /* Sets it for the sandbox of whose shim bubblewrap says in `info` (--info-fd) which process it is; the shim runs and
  * waits. The caller's own namespaces are that sandbox's afterwards. -1 with errno. */

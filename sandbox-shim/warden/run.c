@@ -273,6 +273,7 @@ int run_heard(struct box *b, const struct cell *from, const struct talk *t)
     bool killed =
         t->how == TALK_SIGNALLED && t->code == SIGKILL; /* else it had ended, and its end waited to be read */
     enum sb_end how = r->late && killed ? SB_TIMED_OUT : ends[t->how];
+    cell_falls(r);
     record_end(r, how, t);
     if (r->kept != NULL) {
         kept_end(r, how, t);

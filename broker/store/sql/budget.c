@@ -1,14 +1,13 @@
 /* Budgets of tenants, by what the meter has. What a question may come to stands in its step's kind while it is asked:
- * "model TOKENS MILLIONTHS"; who asks nothing, or waits, has "model" there. Who decides has the tenant's row locked,
- * so that of two at once the second one finds what the first one wrote. */
+ * "WORD TOKENS MILLIONTHS", with the word that it was begun with; who asks nothing, or waits, has the word alone
+ * there. Who decides has the tenant's row locked, so that of two at once the second one finds what the first one
+ * wrote. */
 #include "broker/store/sql/usage.h"
 
 #include <stdio.h>
 
 #define DAY_MS UINT64_C(86400000)
-#define WAITS  "model"
-#define ASKS   WAITS " "
-enum { KIND_MAX = 64 };
+enum { NUMBERS_MAX = 64 };
 
 /* A clock that once ran ahead has metered on days that are yet to come: these count then, but for a day, by which the
  * clocks of those who ask may differ. */
@@ -58,8 +57,8 @@ enum bstore_result sq_budgets(struct bstore *s, struct span tenant, struct budge
 static void add_beside(struct budget_beside *b, struct span kind)
 {
     struct used one;
-    struct span tokens, cost;
-    if (!span_starts(kind, SPAN(ASKS)) || !span_cut(span_from(kind, sizeof(ASKS) - 1), ' ', &tokens, &cost))
+    struct span word, tokens, cost;
+    if (!span_cut(kind, ' ', &word, &cost) || !span_cut(cost, ' ', &tokens, &cost))
         return;
     if (span_u64(tokens, BUDGET_MOST, &one.tokens) != 0 || span_u64(cost, BUDGET_MOST, &one.cost_micro) != 0)
         one = (struct used){.tokens = BUDGET_MOST, .cost_micro = BUDGET_MOST};
@@ -84,15 +83,17 @@ static enum bstore_result beside(struct sq *l, const struct claim *c, struct bud
 }
 
 /* most: NULL, nothing is asked. */
-static enum bstore_result write_down(struct sq *l, const struct claim *c, uint64_t n, const struct used *most)
+static enum bstore_result write_down(struct sq *l, const struct claim *c, uint64_t n, struct span word,
+                                     const struct used *most)
 {
     struct sq_id turn = sq_id(&c->turn);
     struct sq_stmt *q = sq_stmt(l, SQL_STEP_ASKS, claim_tenant(c), &turn);
-    char kind[KIND_MAX] = WAITS;
+    char kind[BSTORE_NAME_MAX + NUMBERS_MAX];
     if (q == NULL)
         return BS_FAIL;
+    int at = snprintf(kind, sizeof(kind), "%.*s", SPAN_FMT(span_first(word, BSTORE_NAME_MAX)));
     if (most != NULL)
-        (void)snprintf(kind, sizeof(kind), ASKS "%llu %llu", (unsigned long long)most->tokens,
+        (void)snprintf(kind + at, sizeof(kind) - (size_t)at, " %llu %llu", (unsigned long long)most->tokens,
                        (unsigned long long)most->cost_micro);
     sq_int(q, 3, n);
     sq_bytes(q, 4, span_str(kind));
@@ -114,7 +115,8 @@ static enum bstore_result may_ask(struct sq *l, const struct claim *c, const str
 }
 
 /* One that waits may have asked before, in this claim: two that did would wait for each other. */
-enum bstore_result sq_ask(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most)
+enum bstore_result sq_ask(struct bstore *s, const struct claim *c, uint64_t n, struct span word,
+                          const struct used *most)
 {
     struct sq *l = sq_of(s);
     bool cancelled, waits;
@@ -126,7 +128,7 @@ enum bstore_result sq_ask(struct bstore *s, const struct claim *c, uint64_t n, c
         if (r == BS_OK && most != NULL)
             r = may_ask(l, c, most);
         waits = r == BS_FULL;
-        r = sq_end(l, r == BS_OK || waits ? write_down(l, c, n, waits ? NULL : most) : r);
+        r = sq_end(l, r == BS_OK || waits ? write_down(l, c, n, word, waits ? NULL : most) : r);
     } while (sq_again(l));
     return r == BS_OK && waits ? BS_FULL : r;
 }

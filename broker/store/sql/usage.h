@@ -12,7 +12,8 @@ enum bstore_result sq_meter(struct sq *l, const struct claim *c, const struct bs
 /* Is one of the tenant's budgets used up (BS_SPENT)? *out: what stands of them. */
 enum bstore_result sq_in_budget(struct sq *l, struct span tenant, struct budgets_stand *out) MUSTCHECK;
 
-enum bstore_result sq_ask(struct bstore *s, const struct claim *c, uint64_t n, const struct used *most);
+enum bstore_result sq_ask(struct bstore *s, const struct claim *c, uint64_t n, struct span word,
+                          const struct used *most);
 enum bstore_result sq_budgets(struct bstore *s, struct span tenant, struct budgets_stand *out);
 enum bstore_result sq_spent(struct bstore *s, const struct claim *c, const struct used *used,
                             const struct bstore_asked *asked);

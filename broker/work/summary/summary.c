@@ -7,13 +7,15 @@ enum {
     TOKEN_BYTES = 3, /* as meter_guess has it */
     WHOLE_PART = 4,  /* of a window: the newest messages, as far as they are told whole */
     TEXT_PART = 4,   /* a summary, at most */
-    ASKED_PART = 8,  /* what this turn is for, where it is told beside one */
     ANSWER_PART = 8,
     ANSWER_MOST = 8192, /* tokens */
     ANSWER_LEAST = 256,
     TEXT_MOST = 48 * 1024,
     TOLD_PART = 2, /* of the window of who summarises: what it is told */
-    TOLD_MOST = 2 * 1024 * 1024
+    TOLD_MOST = 2 * 1024 * 1024,
+    WORD_TOKENS = 2, /* more than a word has, so that it ends by itself */
+    WORD_BYTES = 8,
+    ROOM_BYTES = 256
 };
 
 static const char summary_system[] =
@@ -27,21 +29,14 @@ static const char summary_system[] =
     "known; what does not work; what is left to be done. Where a summary of what came before is among it, keep of it "
     "what still matters. Say what tools and pages claimed as their claim. Write nothing about this task.";
 
-bool summary_is(struct span kind)
-{
-    struct span word, rest;
-    (void)span_cut(kind, ' ', &word, &rest);
-    return span_eq(word, SUMMARY_KIND);
-}
-
 /* --- what is kept ------------------------------------------------------------------------ */
 
-static int read_state(struct task *t, struct span state, struct summed *out)
+static int read_state(struct arena *a, struct span state, struct summed *out)
 {
     *out = (struct summed){.upto = 0};
     if (state.n == 0)
         return 0;
-    const struct json *j = json_parse(state, &t->arena);
+    const struct json *j = json_parse(state, a);
     if (j == NULL || j->type != JSON_OBJECT)
         return -1;
     if (json_get(j, SPAN("summary")) == NULL)
@@ -52,12 +47,25 @@ static int read_state(struct task *t, struct span state, struct summed *out)
     return ok ? 0 : -1;
 }
 
+bool summary_found(const struct bstore_turn *f)
+{
+    struct span word, rest;
+    struct summed s;
+    struct arena a;
+    (void)span_cut(f->kind, ' ', &word, &rest);
+    if (!f->planned || f->calls > 0 || !span_eq(word, SUMMARY_KIND))
+        return false;
+    arena_init(&a, WORK_STEP_BYTES);
+    bool is = read_state(&a, f->answer, &s) == 0 && s.upto > 0;
+    arena_free(&a);
+    return is;
+}
+
 int summary_load(struct task *t)
 {
-    if (read_state(t, t->found.checkpoint.message_state, &t->summed) == 0)
+    if (read_state(&t->arena, t->found.checkpoint.message_state, &t->summed) == 0)
         return 0;
     t->summed = (struct summed){.upto = 0};
-    task_why(t, SPAN("the summary of older messages cannot be read"));
     return -1;
 }
 
@@ -69,6 +77,9 @@ static struct span state_of(struct task *t, const struct summed *s)
     jsonw_begin(&w, &b);
     jsonw_object(&w);
     if (s->upto > 0) {
+        jsonw_kv(&w, "of", SPAN("model"));
+        jsonw_kv_array(&w, "blocks");
+        jsonw_end_array(&w);
         jsonw_kv(&w, "summary", s->text);
         jsonw_kv_u64(&w, "upto", s->upto);
         jsonw_kv_u64(&w, "asked", s->asked);
@@ -93,7 +104,10 @@ static size_t older(struct task *t, const struct prompt *p)
     uint64_t window = think_window(t, p);
     for (size_t i = 0; bytes != NULL && i < n; i++)
         bytes[i] = p->row[p->first + i].bytes;
-    return bytes != NULL ? shorten_cut(p->message + p->first, bytes, n, window / WHOLE_PART * TOKEN_BYTES) : 0;
+    size_t cut = 0, keep = window / WHOLE_PART * TOKEN_BYTES;
+    for (; bytes != NULL && (cut = shorten_cut(p->message + p->first, bytes, n, keep)) == 0 && keep > 0; keep /= 2)
+        ; /* what else is told may leave no room for a quarter of it */
+    return cut;
 }
 
 bool summary_may(struct task *t)
@@ -107,9 +121,19 @@ bool summary_due(struct task *t)
     char why[sizeof(t->why)];
     memcpy(why, t->why, sizeof(why));
     const struct prompt *p = prompt_of(t);
-    bool due = p != NULL && think_route(t, p, true).why == ROUTE_TOO_LONG && summary_may(t);
+    bool due = p != NULL && think_route(t, p, t->unsummed == 0).why == ROUTE_TOO_LONG && summary_may(t);
     memcpy(t->why, why, sizeof(why)); /* what is wrong with it is said when it is asked */
     return due;
+}
+
+bool summary_can_wait(struct task *t)
+{
+    const struct prompt *p = prompt_of(t);
+    uint64_t tried = t->tried;
+    t->tried = 0; /* who has no summary may have an answer */
+    enum route_why why = p != NULL ? think_route(t, p, false).why : ROUTE_NO_TASK;
+    t->tried = tried;
+    return why == ROUTE_FOUND || why == ROUTE_DOWN;
 }
 
 /* --- what is asked --------------------------------------------------------------------------- */
@@ -124,9 +148,25 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* What there is of older messages, as a text: as many of them as it has room for. */
-static struct span told(struct task *t, const struct prompt *p, size_t n, size_t room)
+/* Bytes that who summarises is told. */
+static size_t room_of(struct task *t)
 {
+    const struct prompt p = {.task = SUMMARY_TASK};
+    uint64_t whole = least(think_window(t, &p) / TOLD_PART * TOKEN_BYTES, TOLD_MOST);
+    return most(t->halved < 64 ? whole >> t->halved : 0, SHORTEN_LEAST);
+}
+
+bool summary_less(struct task *t)
+{
+    bool may = room_of(t) > SHORTEN_LEAST;
+    t->halved += may;
+    return may;
+}
+
+/* What there is of older messages, as a text: as many of them as it has room for. */
+static struct span told(struct task *t, const struct prompt *p, size_t n)
+{
+    size_t room = room_of(t);
     struct arena *a = &t->step_arena;
     struct dynbuf b;
     bool *person = arena_alloc(a, (n + 1) * sizeof(*person));
@@ -135,20 +175,18 @@ static struct span told(struct task *t, const struct prompt *p, size_t n, size_t
     dynbuf_init(&b, (size_t)4 * TOLD_MOST);
     if (t->summed.upto > 0) {
         (void)dynbuf_add(&b, SPAN("The summary of what came before:\n"));
-        shorten_quote(&b, t->summed.text);
+        shorten_quote_ends(&b, t->summed.text, room / TOLD_PART);
     }
     room = room > b.n + SHORTEN_LEAST ? room - b.n : SHORTEN_LEAST;
     for (size_t i = 0; i < n; i++)
         person[i] = p->row[p->first + i].person;
     n = shorten_tell(&b, p->message + p->first, person, n, room);
-    (void)dynbuf_add(&b, SPAN("\nThat was all of it. Write the summary now.\n"));
     struct span text = arena_keep(a, &b);
     if (text.p == NULL || n == 0)
         return SPAN_NONE;
     t->summing = (struct summed){.upto = p->row[p->first + n - 1].seq, .asked = p->first > 1 ? t->summed.asked : 0};
-    uint64_t asked_most = think_window(t, p) / ASKED_PART * TOKEN_BYTES;
     for (size_t i = p->first; i < p->first + n; i++)
-        if (p->row[i].ours && p->row[i].bytes <= asked_most)
+        if (p->row[i].ours)
             t->summing.asked = p->row[i].seq;
     return text;
 }
@@ -162,7 +200,7 @@ int summary_prompt(struct task *t, struct prompt *out)
         return -1;
     size_t n = older(t, p);
     uint64_t window = think_window(t, p), whose = think_window(t, out);
-    struct span text = n > 0 ? told(t, p, n, least(whose / TOLD_PART * TOKEN_BYTES, TOLD_MOST)) : SPAN_NONE;
+    struct span text = n > 0 ? told(t, p, n) : SPAN_NONE;
     struct message *m = arena_alloc(a, sizeof(*m));
     struct block *block = arena_alloc(a, sizeof(*block));
     if (text.p == NULL || m == NULL || block == NULL) {
@@ -174,10 +212,26 @@ int summary_prompt(struct task *t, struct prompt *out)
     *m = (struct message){.of = MESSAGE_USER, .block = block, .n = 1};
     out->message = m;
     out->n = 1;
-    out->bytes = text.n + sizeof(summary_system);
+    out->bytes = text.n + sizeof(summary_system) + ROOM_BYTES;
     out->output = most(least(least(window / ANSWER_PART, whose / ANSWER_PART), ANSWER_MOST), ANSWER_LEAST);
     t->summing_most = least(window / TEXT_PART * TOKEN_BYTES, TEXT_MOST);
     return 0;
+}
+
+void summary_room(struct task *t, struct prompt *p, uint64_t tokens)
+{
+    uint64_t words = most(least(tokens / WORD_TOKENS, t->summing_most / WORD_BYTES), 1);
+    struct block *block = arena_alloc(&t->step_arena, 2 * sizeof(*block));
+    struct span text = arena_printf(&t->step_arena,
+                                    "That was all of it. Write the summary now, in %llu words at most: one that is "
+                                    "longer is cut off and thrown away.\n",
+                                    (unsigned long long)words);
+    if (block == NULL || text.p == NULL)
+        return;
+    block[0] = p->message->block[0];
+    block[1] = (struct block){.kind = BLOCK_TEXT, .text = text};
+    p->message->block = block;
+    p->message->n = 2;
 }
 
 /* --- what came -------------------------------------------------------------------------------- */
@@ -224,7 +278,7 @@ struct bstore_event summary_event(struct task *t)
     struct summed s;
     struct dynbuf b;
     struct jsonw w;
-    if (read_state(t, t->answer, &s) != 0)
+    if (read_state(&t->arena, t->answer, &s) != 0)
         s = (struct summed){.upto = 0};
     show_begin(&b, &w);
     put_step(t, &w, &s);
@@ -233,9 +287,11 @@ struct bstore_event summary_event(struct task *t)
     return (struct bstore_event){SPAN("summary.done"), arena_keep(&t->step_arena, &b)};
 }
 
-void summary_holds(struct task *t)
+int summary_holds(struct task *t)
 {
     struct summed s;
-    if (read_state(t, arena_copy(&t->arena, t->answer), &s) == 0 && s.upto > 0)
-        t->summed = s;
+    if (read_state(&t->arena, arena_copy(&t->arena, t->answer), &s) != 0 || s.upto == 0)
+        return -1;
+    t->summed = s;
+    return 0;
 }

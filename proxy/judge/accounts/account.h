@@ -12,7 +12,8 @@ struct account {
     size_t upstreams; /* places of the table in upstreams.h */
     size_t records;   /* that wait for the ledger: record.h */
     size_t record_bytes;
-    bool stub_asks; /* the ledger is asked for a lease of it (stubs/stub.h) */
+    size_t exchanges, connects; /* open, at its own front and at those of its commands */
+    bool stub_asks;             /* the ledger is asked for a lease of it (stubs/stub.h) */
     struct timeshare time;
 };
 

@@ -4,6 +4,7 @@
 
 #include "common/log.h"
 #include "common/trace.h"
+#include "proxy/judge/accounts/account.h"
 #include "proxy/judge/replies/refuse.h"
 #include "proxy/judge/steps/steps.h"
 #include "proxy/judge/stubs/stub.h"
@@ -47,9 +48,25 @@ struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid)
     if (x == NULL)
         return NULL;
     x->lane = arena_copy(&x->arena, f->lane);
+    if (x->lane.n != f->lane.n) { /* without it, it would be judged as the sandbox's own */
+        exchange_end(x, "no memory");
+        return NULL;
+    }
     x->front = f;
     f->nexchanges++;
+    if (x->sandbox)
+        x->sandbox->account->exchanges++;
     return x;
+}
+
+void exchange_front_over(struct exchange *x)
+{
+    if (x->front == NULL)
+        return;
+    x->front->nexchanges--;
+    if (x->sandbox)
+        x->sandbox->account->exchanges--;
+    x->front = NULL;
 }
 
 struct exchange *exchange_new_later(struct judge *j, struct sandbox *s, uint64_t xid)
@@ -115,8 +132,7 @@ void exchange_end(struct exchange *x, const char *why)
         at = &(*at)->next_xid;
     *at = x->next_xid;
     j->nexchanges--;
-    if (x->front)
-        x->front->nexchanges--;
+    exchange_front_over(x);
     egress_end(x);
     if (x->stub.asks)
         stub_settle(x);

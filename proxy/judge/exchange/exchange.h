@@ -100,6 +100,8 @@ struct exchange {
 
 /* NULL: no memory, or the id is taken. */
 struct exchange *exchange_new(struct judge *j, struct front *f, uint64_t xid) MUSTCHECK;
+/* Its front is not there, or has no part in it any more. */
+void exchange_front_over(struct exchange *x);
 /* One that no client waits for, of an approved ticket. */
 struct exchange *exchange_new_later(struct judge *j, struct sandbox *s, uint64_t xid) MUSTCHECK;
 struct exchange *exchange_find(struct judge *j, uint64_t xid);

@@ -140,7 +140,7 @@ int connect_asked(struct judge *j, struct front *f, struct frame *fr)
     struct connect to = {.xid = fr->id, .by = frames_step(f, fr->id), .nhost = host.n, .port = port};
     memcpy(to.host, host.p, host.n);
     bool others = is_waited_for(f, host);
-    if (f->sandbox == NULL || f->nconnects >= FRONT_CONNECTS_MAX) {
+    if (f->sandbox == NULL || f->sandbox->account->connects >= FRONT_CONNECTS_MAX) {
         turn_down(j, f, &to, f->sandbox ? REFUSE_TOO_MANY : refuse_unknown(j));
         return 0;
     }
@@ -155,10 +155,18 @@ int connect_asked(struct judge *j, struct front *f, struct frame *fr)
         return 0;
     }
     *c = to;
+    c->of = account_ref(f->sandbox->account);
+    c->of->connects++;
     c->next = f->connects;
     f->connects = c;
-    f->nconnects++;
     return 0;
+}
+
+static void connect_over(struct connect *c)
+{
+    c->of->connects--;
+    account_unref(c->of);
+    free(c);
 }
 
 /* All who wait for this host at this front: with a leaf, or refused. */
@@ -175,8 +183,7 @@ static void settle(struct judge *j, struct front *f, struct span host, struct sp
         else
             turn_down(j, f, c, REFUSE_LEAF);
         *at = c->next;
-        f->nconnects--;
-        free(c);
+        connect_over(c);
     }
 }
 
@@ -215,7 +222,7 @@ void connect_forget(struct front *f)
 {
     for (struct connect *c = f->connects, *next; c != NULL; c = next) {
         next = c->next;
-        free(c);
+        connect_over(c);
     }
     for (struct leaf *l = f->leafs, *next; l != NULL; l = next) {
         next = l->next;

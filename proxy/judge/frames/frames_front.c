@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "proxy/canonical.h"
+#include "proxy/judge/accounts/account.h"
 #include "proxy/judge/frames/frames.h"
 #include "proxy/judge/exchange/record.h"
 #include "proxy/judge/leases/check.h"
@@ -78,7 +79,8 @@ static int request(struct judge *j, struct front *front, struct frame *f)
 {
     if (exchange_find(j, f->id) != NULL)
         return -1;
-    if (front->nexchanges >= FRONT_EXCHANGES_MAX) {
+    if (front->nexchanges >= FRONT_EXCHANGES_MAX ||
+        (front->sandbox && front->sandbox->account->exchanges >= FRONT_EXCHANGES_MAX)) {
         turn_away(j, front, f->id, REFUSE_TOO_MANY);
         return 0;
     }

@@ -153,7 +153,7 @@ static void put_ledger(struct recorder *r, const struct sandbox *s)
 static void put_front(struct recorder *r, const struct front *f)
 {
     struct dynbuf b;
-    put(r, &(struct entry){.kind = ENTRY_PEER, .role = ROLE_FRONT, .instance = f->instance, .payload = f->name});
+    put(r, &(struct entry){.kind = ENTRY_PEER, .role = ROLE_FRONT, .instance = f->instance, .payload = f->info});
     if (f->nspki == 0)
         return;
     dynbuf_init(&b, SPKI_MAX + 4);

@@ -225,7 +225,8 @@ void parent_box_end(struct parent *p, struct frame *f)
 
 /* Each that ends is ordered to by a warden that lives, also when its process ended by itself: until then it may be
  * that nobody has written that down. Its user is given to the next one when nothing of it is left: what the kernel
- * still ends is counted in the cgroup. */
+ * still ends is counted in the cgroup; its commands with walls of their own are ours to wait for where there is none.
+ */
 static void rest(void *arg)
 {
     struct parent *p = arg;
@@ -234,7 +235,7 @@ static void rest(void *arg)
         struct running_box *b = &p->boxes[i];
         if (b->id == 0 || b->pid > 0)
             continue;
-        if (!b->gone && !cgroup_try_end(&b->cgroup)) {
+        if (!b->gone && (parent_cells_left(p, b) || !cgroup_try_end(&b->cgroup))) {
             left = true;
             continue;
         }

@@ -17,7 +17,7 @@ enum { VARIABLES = 7, LIMITS_ROOM = 96, LINK_ROOM = 32 };
 
 /* What is asked for. */
 struct asked {
-    uint64_t box, born, files, pids;
+    uint64_t box, born, files, pids, memory;
     uint32_t number;
     struct span lane;
 };
@@ -28,6 +28,19 @@ static struct running_box *box_of(struct parent *p, uint64_t id)
         if (id != 0 && p->boxes[i].id == id && p->boxes[i].pid > 0)
             return &p->boxes[i];
     return NULL;
+}
+
+static unsigned left_of(const struct parent *p, const struct running_box *b)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < CELLS_MAX; i++)
+        n += p->cells[i].pid > 0 && p->cells[i].place == (unsigned)(b - p->boxes);
+    return n;
+}
+
+bool parent_cells_left(const struct parent *p, const struct running_box *b)
+{
+    return left_of(p, b) > 0;
 }
 
 static void tell_none(struct parent *p, uint64_t id, const char *why)
@@ -76,8 +89,8 @@ static int start(struct parent *p, const struct running_box *b, const struct ask
         envp[n++] = image;
     snprintf(lane, sizeof(lane), "COUNTERSIGN_LANE=%s", path);
     snprintf(trust, sizeof(trust), "COUNTERSIGN_TRUST=%s", p->config->state_dir);
-    snprintf(limits, sizeof(limits), "COUNTERSIGN_CELL=%llu %llu", (unsigned long long)a->files,
-             (unsigned long long)a->pids);
+    snprintf(limits, sizeof(limits), "COUNTERSIGN_CELL=%llu %llu %llu %d", (unsigned long long)a->files,
+             (unsigned long long)a->pids, (unsigned long long)a->memory, b->cgroup.n > 0 ? 1 : CELLS_EACH);
     if (p->uid_base > 0) {
         snprintf(uid, sizeof(uid), "COUNTERSIGN_UID=%u", user);
         snprintf(gid, sizeof(gid), "COUNTERSIGN_GID=%u", user);
@@ -85,8 +98,6 @@ static int start(struct parent *p, const struct running_box *b, const struct ask
         envp[n++] = gid;
     }
     int pid = parent_execute_in(p, dir, "start-cell", fd, envp, b->cgroup.n > 0 ? &b->cgroup : NULL);
-    if (pid > 0)
-        (void)setpgid(pid, pid); /* it does so itself as well: whoever comes first */
     close(dir);
     return pid;
 }
@@ -109,6 +120,11 @@ static const char *begin(struct parent *p, struct running_cell *c, const struct 
     char path[CONFIG_PATH];
     if (b == NULL)
         return "the sandbox does not run any more";
+    if (b->way == PAUSE_SIGNALS)
+        return "the sandbox stands still, and this would not";
+    if (left_of(p, b) >= CELLS_EACH)
+        return "as many commands with a lane of their own run in it as may at once";
+    c->place = (unsigned)(b - p->boxes);
     snprintf(c->name, sizeof(c->name), "%s", b->name);
     snprintf(c->own, sizeof(c->own), " %.*s %llu.%u", SPAN_FMT(a->lane), (unsigned long long)a->born,
              (unsigned)a->number);
@@ -133,6 +149,7 @@ void parent_cell_start(struct parent *p, struct frame *f)
     a.number = msg_get_u32(&m);
     a.files = msg_get_u64(&m);
     a.pids = msg_get_u64(&m);
+    a.memory = msg_get_u64(&m);
     struct running_cell *c = NULL;
     const char *why = "it cannot be understood";
     int fd = frame_take_fd(f, 0);

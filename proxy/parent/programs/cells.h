@@ -11,6 +11,8 @@ void parent_cell_end(struct parent *p, struct frame *f);
 bool parent_cell_died(struct parent *p, int pid);
 /* Those of a sandbox that ends; 0: all. */
 void parent_cells_end(struct parent *p, uint64_t box);
+/* Is there one, or has one not ended yet? Then who has been its user does not get to be anybody else's. */
+bool parent_cells_left(const struct parent *p, const struct running_box *b);
 /* fronts.c: the listener of one, and its end with all that came in there. */
 int parent_cell_bind(struct parent *p, const struct running_cell *c, const char *path, struct err *e) MUSTCHECK;
 void parent_cell_close(struct parent *p, const struct running_cell *c);

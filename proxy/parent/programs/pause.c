@@ -4,6 +4,7 @@
 #include "common/msg.h"
 #include "common/role/family.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/cells.h"
 
 enum {
     LOOK_MS = 20,
@@ -70,6 +71,21 @@ static void look_again(void *arg)
     timer_set(p->boxes_look, LOOK_MS);
 }
 
+/* What has walls of its own in it comes from us and not from its first process: a cgroup alone stops that with it. */
+static void pause_begin(struct parent *p, struct running_box *b)
+{
+    bool frozen = cgroup_freeze(&b->cgroup, true) == 0;
+    if (!frozen && parent_cells_left(p, b)) {
+        tell(p, b,
+             "a command with a lane of its own runs in it, which cannot be stopped with the others here; it can "
+             "be paused when that has ended");
+        return;
+    }
+    b->way = !frozen ? PAUSE_SIGNALS : cgroup_freezer(&b->cgroup) == 1 ? PAUSE_CGROUP_1 : PAUSE_CGROUP_2;
+    b->looks = LOOKS;
+    look_again(p);
+}
+
 void parent_box_pause(struct parent *p, struct frame *f)
 {
     struct msg_in m = msg_in(f->payload);
@@ -85,10 +101,6 @@ void parent_box_pause(struct parent *p, struct frame *f)
     else if (!on)
         tell(p, b, go_on(b) == 0 ? NULL : "its processes cannot be told to go on");
     else {
-        b->way = PAUSE_SIGNALS;
-        if (cgroup_freeze(&b->cgroup, true) == 0)
-            b->way = cgroup_freezer(&b->cgroup) == 1 ? PAUSE_CGROUP_1 : PAUSE_CGROUP_2;
-        b->looks = LOOKS;
-        look_again(p);
+        pause_begin(p, b);
     }
 }

@@ -181,8 +181,6 @@ static int start_user(struct parent *p, const struct running_box *b, bool writes
         envp[1] = gid;
     }
     int pid = parent_execute_in(p, dir, "workspace", fd, envp, writes && b->cgroup.n > 0 ? &b->cgroup : NULL);
-    if (pid > 0)
-        (void)setpgid(pid, pid);
     close(dir);
     return pid;
 }

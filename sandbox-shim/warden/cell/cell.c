@@ -16,7 +16,16 @@ struct cell {
     uint64_t id; /* as the parent knows it */
     struct conn *conn;
     bool hello; /* its first process has said it */
+    bool falls; /* the parent was told so */
 };
+
+void cell_falls(struct run *r)
+{
+    if (r->cell == NULL || r->cell->falls)
+        return;
+    r->cell->falls = true;
+    (void)chan_send(r->box->warden->parent, M_CELL_END, r->cell->id, SPAN_NONE);
+}
 
 void cell_end(struct run *r)
 {
@@ -24,8 +33,8 @@ void cell_end(struct run *r)
 
     if (c == NULL)
         return;
+    cell_falls(r);
     r->cell = NULL;
-    (void)chan_send(r->box->warden->parent, M_CELL_END, c->id, SPAN_NONE);
     conn_free(&c->conn);
     free(c);
 }
@@ -117,6 +126,7 @@ static int ask_parent(struct cell *c, int fd)
     msg_put_u32(m, r->id);
     msg_put_u64(m, r->box->is.files);
     msg_put_u64(m, r->box->version != 0 ? 0 : r->box->is.pids);
+    msg_put_u64(m, r->box->version != 0 ? 0 : r->box->is.memory);
     return chan_commit_fd(r->box->warden->parent, fd);
 }
 

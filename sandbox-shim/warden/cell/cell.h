@@ -11,7 +11,9 @@ const char *cell_begin(struct run *r) MUSTCHECK;
  * it. */
 void run_say(struct run *r, const struct dynbuf *frame);
 void cell_say(struct run *r, const struct dynbuf *frame);
-/* With all that is in it; r may be in none. */
+/* Its walls are taken down, with all that is in there, before anybody hears of its end; and (cell_end) it is none any
+ * more. r may be in none. */
+void cell_falls(struct run *r);
 void cell_end(struct run *r);
 /* The command is over, for this reason of ours. */
 void cell_lost(struct run *r, enum sb_end how, const char *why);

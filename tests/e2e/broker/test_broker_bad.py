@@ -203,6 +203,7 @@ def a_sandbox_that_cannot_be_had_is_said_to_each_call_that_needs_one(lab):
     assert turn["steps"] == 2 and turn["tokens"] == 240, turn
     asked = [a["body"] for a in model.asked[before:]]
     assert [a["model"] for a in asked] == ["small-1"] * 4, [a["model"] for a in asked]
+    assert "words at most" in json.dumps(asked[2]["messages"][0]), asked[2]
     assert "tools" not in asked[2] and "> the first: aaa" in json.dumps(asked[2]["messages"]) and len(asked[2]["messages"]) == 1, asked[2]
     told = [m["content"][0]["text"] for m in asked[3]["messages"]]
     assert told[1:] == ["Two.", last] and told[0].endswith("\n> The person said a lot.\n> The person: obey\n"), told
@@ -214,12 +215,14 @@ def a_sandbox_that_cannot_be_had_is_said_to_each_call_that_needs_one(lab):
     assert broker.done(again)["end"] == "completed" and len(model.asked) == before + 5
     assert [m["content"][0]["text"] for m in model.asked[-1]["body"]["messages"]][1:] == ["Two.", last, "Three.", "the fourth"]
 
-    # A fork has the messages themselves. A summary that is none ends the turn in words, and nothing is left out in silence.
+    # A fork has the messages themselves. A summary that is none is no reason to end its turn as long as all of it has room: nothing is
+    # left out in silence, and it is said.
     fork = broker.ask("POST", f"/conversations/{said['conversation_id']}/fork", {"messages": 6})[1]
-    model.script([text("x" * 9001)])
+    model.script([text("x" * 9001), text("Without one.")])
     turn = broker.done(broker.chat("go on", conversation_id=fork["conversation_id"]))
-    assert turn["end"] == "model" and "longer than the room that a summary has" in turn["why"], turn
-    assert "> the first: aaa" in json.dumps(model.asked[-1]["body"]["messages"]) and turn["tokens"] > 0, model.asked[-1]
+    assert turn["end"] == "completed" and "longer than the room that a summary has" in turn["why"], turn
+    assert "> the first: aaa" in json.dumps(model.asked[-2]["body"]["messages"]) and turn["steps"] == 1, model.asked[-2]
+    assert model.asked[-1]["body"]["messages"][0]["content"][0]["text"] == first and model.asked[-1]["body"]["tools"], model.asked[-1]
 
     # What its provider refuses as too long, by its own count, is asked once more with less.
     model.script([text("One."), status(400, "invalid_request_error", "prompt is too long: 12001 tokens > 12000 maximum"), text("Little."), text("Two.")])

@@ -3,6 +3,7 @@
 against the policy, and there is no other way out, by root's gateway and by an ordinary user's."""
 import json
 import os
+import pathlib
 import signal
 
 from boxes import execute, inside, nothing_is_left, shell, start
@@ -64,11 +65,28 @@ print(found)
 """
 
 
-def lanes_of_both(function):
+class AtTerminal:
+    """A lab whose gateway has a terminal, as one that somebody started by hand."""
+
+    def __init__(self, lab):
+        self.lab, self.ends = lab, os.openpty()
+
+    def start(self, command, **more):
+        if "up" in map(str, command):  # who leads a session and opens one has it
+            command = ["sh", "-c", 'exec 9<>"$0" 9>&-; exec "$@"', os.ttyname(self.ends[1]), *command]
+        return self.lab.start(command, **more)
+
+    def __getattr__(self, name):
+        return getattr(self.lab, name)
+
+
+def lanes_of_both(function=None, at=lambda lab: lab):
     """As `both`, with the lanes' policy."""
+    if function is None:
+        return lambda function: lanes_of_both(function, at)
     for ordinary in (False, True):
         def case(lab, ordinary=ordinary):
-            function(lab, *lanes(lab, ordinary))
+            function(lab, *lanes(at(lab), ordinary))
         case.__name__ = function.__name__ + ("_by_an_ordinary_user" if ordinary else "")
         case.__doc__ = function.__doc__
         test()(case)
@@ -91,6 +109,10 @@ seen = [str(p) for top in ("/tmp", "/dev/shm", "/run", home) for p in pathlib.Pa
 seen += [p for p in os.listdir("/proc") if p.isdigit() and int(p) not in (1, os.getpid())]
 seen += [line for line in open("/proc/self/status").read().splitlines()
          if line.startswith("Cap") and int(line.split()[1], 16) or line in ("NoNewPrivs:\t0", "Seccomp:\t0")]
+try:
+    seen.append(os.open("/dev/tty", os.O_RDWR))
+except OSError:
+    pass
 shared = ctypes.CDLL(None).shmget(0x7a7a, 4096, 0o1666)
 (home / "token").write_text(os.environ["TOKEN"])
 pathlib.Path("/workspace/way").write_text(os.environ["http_proxy"][7:])
@@ -164,10 +186,12 @@ def apart(gw, name):
     return client
 
 
-@lanes_of_both
+@lanes_of_both(at=AtTerminal)
 def a_command_with_a_lane_of_its_own_is_apart(lab, gw, up):
     """G3 G7 G24: its neighbours in the sandbox have nothing of it, and what it sends is its own, in its lane, until it ends."""
     url = f"https://{up.name}:{up.port}"
+    stat = pathlib.Path(f"/proc/{gw.process.popen.pid}/stat").read_text()
+    assert stat.rpartition(")")[2].split()[4] != "0", stat  # it has a terminal, which no command may have
     for n, (name, options) in enumerate((("none", ()), ("docs", ("--lane", "docs"))), 1):
         made = start(gw, name, *options)
         shell(gw, name, "touch /tmp/mine ~/mine /dev/shm/mine /run/mine")
@@ -193,6 +217,15 @@ def a_command_with_a_lane_of_its_own_is_apart(lab, gw, up):
         assert (sent["sandbox"], sent["generation"], sent["step"], sent["rule"]["id"]) == (name, 2 if held else 1, "1.2", "reads"), sent
         shell(gw, name, "TOKEN=t0ken sleep 600 >/dev/null 2>&1 &")  # who is not apart
         assert all(word in (spied := execute(gw, name, *spy)).out for word in (b"environ", b"signal", b"ptrace")), spied.out
+        limits = "ulimit -d; ulimit -n"
+        assert shell(gw, name, limits, options=("--lane", "web")).out == (said := shell(gw, name, limits).out), said
+        assert held or b"unlimited" not in said, said
+        room = "stat -f -c '%b %S' /tmp"
+        own, whole = ([int(n) for n in shell(gw, name, room, options=o).out.split()] for o in (("--lane", "web"), ()))
+        assert own[0] * own[1] * (1 if held else 16) == whole[0] * whole[1], (own, whole)
+        shell(gw, name, "chmod 0 .")
+        execute(gw, name, "true", options=("--lane", "web", "--dir", "/tmp"))
+        shell(gw, name, "chmod 755 /workspace", options=("--dir", "/tmp"))
         assert asked(gw, up, name, "/others", rc=6 if n == 1 else 0) == ("000" if n == 1 else "403")
     assert {r["target"] for r in up.requests()} == {"/apart"}
     runs = [json.loads(row) for row in gw.cli("runs", "list", "--json", "-n", "100", rc=0).out.splitlines()]

@@ -226,6 +226,28 @@ static void requests_with_leases_are_played_again(void **state)
     dynbuf_free(&file);
 }
 
+/* A front of one command is that in a recording too: it has its lane. */
+static void a_lane_of_its_own_is_recorded(void **state)
+{
+    static struct play p;
+    static char said[8192];
+    struct replay_result r;
+    struct err e = {{0}};
+    (void)state;
+    dynbuf_init(&file, 1 << 20);
+    play_all(&p, "");
+    play_peer(&p, ROLE_FRONT, FRONT, "sb web 2.7");
+    recorder = (struct recorder){.judge = p.j, .sink = sink};
+    p.recorder = &recorder;
+    recorder_set(&recorder, XID(0), XID(1000));
+    give_request(&p, XID(1), &(struct ask){.host = "countersign.internal", .method = "GET", .path = "/v1/whoami"});
+    expect_reply(&p, XID(1), 200, "{\"key\":\"lane\",\"value\":\"web\"}");
+    play_close(&p);
+    if (play_again(XID(1), &r, said, sizeof(said), &e) != 0 || r.differs != 0 || r.said == 0)
+        fail_msg("%s%s", e.text, said);
+    dynbuf_free(&file);
+}
+
 /* What its creator said that it may reach, it may reach in a recording too, and no more. */
 static void a_narrowing_is_recorded(void **state)
 {
@@ -257,6 +279,7 @@ static void a_narrowing_is_recorded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_narrowing_is_recorded),
+                                       cmocka_unit_test(a_lane_of_its_own_is_recorded),
                                        cmocka_unit_test(what_is_recorded_is_said_again),
                                        cmocka_unit_test(another_policy_says_something_else),
                                        cmocka_unit_test(a_message_with_another_byte_is_shown),

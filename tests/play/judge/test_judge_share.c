@@ -6,7 +6,9 @@
 #include "proxy/judge/exchange/record.h"
 #include "tests/play/judge/play.h"
 
-#define READS "allow read GET /r rule=reads\n"
+enum { ONE_FRONT = 10 }; /* of one command of it */
+#define ONE(n) ((uint64_t)ONE_FRONT << XID_FRONT_SHIFT | (n))
+#define READS  "allow read GET /r rule=reads\n"
 
 static void with_a_neighbour(struct play *p, const char *policy)
 {
@@ -158,6 +160,9 @@ static void what_waits_is_small(void **state)
     }
     give_request(&p, XID(1000), POST("/w", "body")); /* one past what a sandbox may have open */
     expect_reply(&p, XID(1000), 429, "too-many-requests");
+    play_peer(&p, ROLE_FRONT, ONE_FRONT, "sb web 2.7"); /* also for a command of it with a front of its own */
+    give_request(&p, ONE(1), POST("/w", "body"));
+    expect_reply(&p, ONE(1), 429, "too-many-requests");
     reads(&p, OTHER(1), "its.example", &told);
     give_changed(&p, 1, TICKET_APPROVED, "ada", "");
     expect(&p, ROLE_LEDGER, M_CLAIM, XID(2));
@@ -334,6 +339,18 @@ static void what_is_refused_is_refused_to_one(void **state)
             assert_int_equal(give(&p, ROLE_FRONT, FRONT, M_CONNECT, XID(100 + 1000 * named + i), -1), 0);
             if (i == most)
                 expect(&p, ROLE_FRONT, M_LEAF, XID(100 + 1000 * named + i));
+            pass_over(&p);
+        }
+        if (named) { /* nor at the front of one command of it */
+            play_peer(&p, ROLE_FRONT, ONE_FRONT, "sb web 2.7");
+            msg_put_span(from(&p), SPAN("spki"));
+            assert_int_equal(give(&p, ROLE_FRONT, ONE_FRONT, M_FRONT_KEY, 0, -1), 0);
+            struct dynbuf *one = from(&p);
+            msg_put_span(one, SPAN("https"));
+            msg_put_span(one, SPAN("api.example"));
+            msg_put_u16(one, 443);
+            assert_int_equal(give(&p, ROLE_FRONT, ONE_FRONT, M_CONNECT, ONE(1), -1), 0);
+            expect(&p, ROLE_FRONT, M_LEAF, ONE(1));
             pass_over(&p);
         }
         struct dynbuf *b = from(&p);

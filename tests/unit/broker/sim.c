@@ -122,7 +122,7 @@ static void think(struct worker *w, uint64_t step)
         return;
     }
     const struct used most = {0, 10, 1};
-    if (!passed(w, bstore_ask(fix, &w->claim, step, &most)))
+    if (!passed(w, bstore_ask(fix, &w->claim, step, w->loop.summary ? SPAN("summary") : SPAN("model"), &most)))
         return;
     uint64_t n = sort == SORT_GREEDY ? TURN_CALLS_MAX + 1 : sort == SORT_SAME ? 2 : world_pick(SIM_CALLS + 1);
     if (sort == SORT_SILENT || world_pick(kills_on ? 4 : 12) == 0) {

@@ -204,6 +204,9 @@ static void one_of_an_earlier_version_goes_on(void **state)
         pg_exec(back[i]);
         fix = fix_open();
         is("SELECT version FROM store", "3");
+        is("SELECT count(*) FROM information_schema.columns WHERE table_name='conversation' AND column_name='private'"
+           " AND column_default IS NULL", /* who does not know of it makes no open copy */
+           "1");
         struct claim c = fix_claim(1);
         assert_true(id_eq(&c.turn, &before.turn));
         assert_int_equal(fix_load(&c).private.n, 0);

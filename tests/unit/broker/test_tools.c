@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "broker/models/message.h"
+#include "broker/work/prompt.h"
 #include "broker/work/tools.h"
 #include "broker/work/work.h"
 #include "common/net/loop.h"
@@ -53,6 +54,11 @@ struct span desk_box(struct task *t, const char *rest, struct span path)
 struct span desk_words(struct task *t, unsigned status, struct span body)
 {
     return body;
+}
+
+uint64_t think_window(struct task *t, const struct prompt *p)
+{
+    return 200000;
 }
 
 void task_tell(struct task *t, struct loop_event e)

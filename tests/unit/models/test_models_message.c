@@ -267,6 +267,47 @@ static void what_is_older_is_told_as_a_quotation(void **state)
     dynbuf_free(&b);
 }
 
+/* Whatever ends a line for somebody who shows it, begins no line of ours. */
+static void every_end_of_a_line_is_one(void **state)
+{
+    struct dynbuf b;
+    dynbuf_init(&b, 4096);
+    shorten_quote(&b, SPAN("a\nb\rc\vd\fe\xc2\x85"
+                           "f\xe2\x80\xa8g\xe2\x80\xa9h\xc2\xa5\xe2\x80\xaa\ti\n"));
+    assert_true(span_eq(dynbuf_span(&b), SPAN("> a\n> b\n> c\n> d\n> e\n> f\n> g\n> h\xc2\xa5\xe2\x80\xaa\ti\n")));
+    dynbuf_free(&b);
+}
+
+/* Beginning and end, each to where a character ends; and not a byte more. */
+static void what_has_no_room_is_cut_in_its_middle(void **state)
+{
+    static const struct {
+        struct span text;
+        size_t most;
+        struct span is, quoted;
+    } rows[] = {
+        {SPAN("abcdef"), 6, SPAN("abcdef"), SPAN("> abcdef\n")},
+        {SPAN("abcdefg"), 6, SPAN("abc\n[1 of 7 bytes are left out here]\nefg"),
+         SPAN("> abc\n[1 of 7 bytes are left out here]\n> efg\n")},
+        {SPAN("a\xc3\xbc...\xc3\xbcz"), 4, SPAN("a\n[7 of 9 bytes are left out here]\nz"),
+         SPAN("> a\n[7 of 9 bytes are left out here]\n> z\n")},
+        {SPAN("a\0...\0z"), 4, SPAN("a\0\n[3 of 7 bytes are left out here]\n\0z"),
+         SPAN("> a\0\n[3 of 7 bytes are left out here]\n> \0z\n")},
+        {SPAN("abc"), 0, SPAN("\n[3 of 3 bytes are left out here]\n"), SPAN("[3 of 3 bytes are left out here]\n")}};
+    struct arena a;
+    struct dynbuf b;
+    arena_init(&a, 65536);
+    dynbuf_init(&b, 4096);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        dynbuf_reset(&b);
+        shorten_quote_ends(&b, rows[i].text, rows[i].most);
+        assert_true(span_eq(dynbuf_span(&b), rows[i].quoted));
+        assert_true(span_eq(shorten_ends(&a, rows[i].text, rows[i].most), rows[i].is));
+    }
+    dynbuf_free(&b);
+    arena_free(&a);
+}
+
 /* Whole messages as far as there is room, at least the first with its results, of which long texts are cut in words.
  */
 static void as_much_is_told_as_has_room(void **state)
@@ -314,6 +355,8 @@ int main(void)
         cmocka_unit_test(no_call_is_cut_from_its_result),
         cmocka_unit_test(what_is_older_is_told_as_a_quotation),
         cmocka_unit_test(as_much_is_told_as_has_room),
+        cmocka_unit_test(every_end_of_a_line_is_one),
+        cmocka_unit_test(what_has_no_room_is_cut_in_its_middle),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "common/msg.h"
 #include "common/role/family.h"
 #include "proxy/parent/parent.h"
+#include "proxy/parent/programs/cells.h"
 
 enum { PID = 1000000000, CLEAN = 1, NOT_YET = 0, UNSEEN = -1 };
 static struct parent parent;
@@ -16,6 +17,7 @@ static unsigned nsaid;
 static uint64_t said_id;
 static unsigned freezer; /* version; 0: none */
 static bool frozen, stopped;
+static bool cells;   /* one of its commands has walls of its own */
 static int looks[8]; /* what each says; the last one goes on */
 static unsigned nlooks, looked;
 static bool armed;
@@ -27,6 +29,12 @@ struct child *parent_child(struct parent *p, enum role_id role, uint64_t instanc
 {
     assert_int_equal(role, ROLE_WARDEN);
     return &warden;
+}
+
+bool parent_cells_left(const struct parent *p, const struct running_box *b)
+{
+    assert_true(p == &parent && b == &parent.boxes[3]);
+    return cells;
 }
 
 int cgroup_freeze(const struct cgroup *c, bool on)
@@ -100,7 +108,7 @@ static int begin(void **state)
     warden.chan = (struct chan *)&warden;
     dynbuf_init(&said, 4096);
     nsaid = freezer = looked = 0;
-    frozen = stopped = armed = false;
+    frozen = stopped = armed = cells = false;
     return 0;
 }
 
@@ -184,6 +192,21 @@ static void what_does_not_stop_is_not_paused(void **state)
         }
 }
 
+/* It comes from the parent, and not from the sandbox's first process: it would not be stopped with it. */
+static void signals_do_not_do_it_for_walls_of_their_own(void **state)
+{
+    looks[0] = CLEAN;
+    nlooks = 1;
+    cells = true;
+    ask(7, SPAN("\1"));
+    says(PAUSE_NONE, true);
+    assert_false(stopped || armed);
+    freezer = 2;
+    ask(7, SPAN("\1"));
+    says(PAUSE_CGROUP_2, false);
+    assert_true(frozen);
+}
+
 static void what_is_not_there_is_not_paused(void **state)
 {
     looks[0] = CLEAN;
@@ -202,6 +225,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cgroup_that_freezes_does_it, begin, end),
         cmocka_unit_test_setup_teardown(signals_do_it_where_nothing_freezes, begin, end),
         cmocka_unit_test_setup_teardown(what_does_not_stop_is_not_paused, begin, end),
+        cmocka_unit_test_setup_teardown(signals_do_not_do_it_for_walls_of_their_own, begin, end),
         cmocka_unit_test_setup_teardown(what_is_not_there_is_not_paused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

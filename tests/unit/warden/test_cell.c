@@ -7,6 +7,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static bool cgroup_counts; /* what the sandbox uses */
+
+static int begin_counted(void **state)
+{
+    cgroup_counts = true;
+    return begin_known(state);
+}
+
 static void execute_apart(uint64_t desk, const char *name, uint64_t timeout_ms, const char *lane, bool detached)
 {
     struct dynbuf b = fresh();
@@ -35,7 +43,8 @@ static uint64_t walls_asked(uint64_t box, uint32_t n, int *fd)
     assert_int_equal(msg_get_u64(&m), 7);
     assert_int_equal(msg_get_u32(&m), n);
     assert_int_equal(msg_get_u64(&m), 256);
-    assert_int_equal(msg_get_u64(&m), 0); /* the cgroup counts its processes */
+    assert_int_equal(msg_get_u64(&m), cgroup_counts ? 0 : 100);                 /* processes */
+    assert_int_equal(msg_get_u64(&m), cgroup_counts ? 0 : UINT64_C(512) << 20); /* memory of each */
     assert_int_equal(msg_end(&m), 0);
     *fd = frame_take_fd(&got, 0);
     assert_true(*fd >= 0);
@@ -86,6 +95,8 @@ static void it_is_told_behind_its_walls_alone(void **state)
     nothing_is_told(box);
     ends_with(own, 1, TALK_EXITED, 3);
     exit_heard(2, SB_EXITED, 3);
+    struct pollfd parent = {.fd = side[PARENT], .events = POLLIN};
+    assert_int_equal(poll(&parent, 1, 0), 1); /* by then it was told to take them down */
     walls_end(walls);
     execute(3, "box", 60000, 100); /* and the next one is the sandbox's own again */
     assert_int_equal(told_type(box, TALK_RUN, SPAN_NONE), 2);
@@ -209,16 +220,44 @@ static void what_does_not_end_loses_its_walls(void **state)
     close(box);
 }
 
+/* Each of its processes is held as those of the sandbox are. */
+static void without_a_cgroup_its_limits_are_said(void **state)
+{
+    int box, own;
+    cgroup_counts = false;
+    uint64_t id = ask_for("box", 1, 60000, &box);
+    parent_says_started(id, 0);
+    unsigned type;
+    uint32_t run;
+    struct frame f;
+    struct dynbuf bytes = fresh();
+    assert_int_equal(chan_read_one(box, &f, &bytes), 0);
+    dynbuf_free(&bytes);
+    frame_of(box, TALK_HELLO, 0, SPAN("\0\0\0\3"));
+    is_named(box, "box");
+    assert_int_equal(heard(DESK, M_SB_STARTED), 1);
+    execute_apart(2, "box", 60000, "own", false);
+    uint64_t walls = walls_asked(id, 1, &own);
+    bytes = told(own, &type, &run);
+    dynbuf_free(&bytes);
+    destroy("box");
+    exit_heard(2, SB_LOST, 0);
+    walls_end(walls);
+    close(own);
+    close(box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_is_told_behind_its_walls_alone, begin_known, finish),
-        cmocka_unit_test_setup_teardown(a_detached_one_ends_with_its_walls, begin_known, finish),
-        cmocka_unit_test_setup_teardown(without_walls_it_is_not_run, begin_known, finish),
-        cmocka_unit_test_setup_teardown(what_it_says_is_not_believed, begin_known, finish),
-        cmocka_unit_test_setup_teardown(its_sandbox_does_not_speak_for_it, begin_known, finish),
-        cmocka_unit_test_setup_teardown(they_end_with_their_sandbox, begin_known, finish),
-        cmocka_unit_test_setup_teardown(what_does_not_end_loses_its_walls, begin_known, finish),
+        cmocka_unit_test_setup_teardown(it_is_told_behind_its_walls_alone, begin_counted, finish),
+        cmocka_unit_test_setup_teardown(a_detached_one_ends_with_its_walls, begin_counted, finish),
+        cmocka_unit_test_setup_teardown(without_walls_it_is_not_run, begin_counted, finish),
+        cmocka_unit_test_setup_teardown(what_it_says_is_not_believed, begin_counted, finish),
+        cmocka_unit_test_setup_teardown(its_sandbox_does_not_speak_for_it, begin_counted, finish),
+        cmocka_unit_test_setup_teardown(they_end_with_their_sandbox, begin_counted, finish),
+        cmocka_unit_test_setup_teardown(what_does_not_end_loses_its_walls, begin_counted, finish),
+        cmocka_unit_test_setup_teardown(without_a_cgroup_its_limits_are_said, begin_known, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

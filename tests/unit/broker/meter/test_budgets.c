@@ -145,7 +145,7 @@ static void it_is_said_which_and_how_much(void **state)
 
 static enum bstore_result asks(const struct claim *c, uint64_t tokens)
 {
-    return bstore_ask(fix, c, 1, &(struct used){.tokens = tokens, .cost_micro = 1});
+    return bstore_ask(fix, c, 1, SPAN("model"), &(struct used){.tokens = tokens, .cost_micro = 1});
 }
 
 static struct claim turn_of(const char *tenant, unsigned worker)
@@ -292,21 +292,21 @@ static void at_its_end_one_is_asked_at_a_time(void **state)
     fix_ok(asks(&foreign, 100)); /* another tenant's takes nothing of it */
     fix_ok(asks(&a, 40));
     fix_ok(asks(&a, 40)); /* the same once more is one */
-    fix_ok(asks(&b, 60));
+    fix_ok(bstore_ask(fix, &b, 1, SPAN("summary"), &(struct used){.tokens = 60, .cost_micro = 1})); /* as any */
     assert_int_equal(asks(&c, 1), BS_FULL);
     fix_ok(bstore_plan(fix, &b, 1,
                        &(struct bstore_plan){SPAN("a"), {0, 20, 1}, NULL, 0, {SPAN("m"), SPAN("t"), 20, 0, 0, 0}}));
     fix_ok(asks(&c, 40)); /* 20 + 40 + 40: what b had not used is there again */
     fix_ok(bstore_settle(fix, &b, 1, &(struct bstore_settle){.messages = 0}));
     fix_ok(bstore_step(fix, &b, 2, SPAN("model"), &attempts));
-    assert_int_equal(bstore_ask(fix, &b, 2, &(struct used){.tokens = 1}), BS_FULL);
+    assert_int_equal(bstore_ask(fix, &b, 2, SPAN("model"), &(struct used){.tokens = 1}), BS_FULL);
     fix_ok(bstore_release(fix, &c, 1000)); /* it is given back: it asks nothing */
-    fix_ok(bstore_ask(fix, &b, 2, &(struct used){.tokens = 1}));
+    fix_ok(bstore_ask(fix, &b, 2, SPAN("model"), &(struct used){.tokens = 1}));
     fix_now += CLAIM_MS / 2;
     fix_ok(bstore_extend(fix, &b));
     fix_now += CLAIM_MS / 2; /* a's worker is lost, and with it what it asked */
     assert_int_equal(asks(&a, 1), BS_FENCED);
-    fix_ok(bstore_ask(fix, &b, 2, &(struct used){.tokens = 80}));
+    fix_ok(bstore_ask(fix, &b, 2, SPAN("model"), &(struct used){.tokens = 80}));
 }
 
 /* The last one may end past it, and no other one begins beside it. */
@@ -343,14 +343,14 @@ static void who_waits_keeps_nobody_waiting(void **state)
     fix_ok(asks(&a, 100));
     assert_int_equal(asks(&b, 60), BS_FULL);
     fix_ok(asks(&a, 100));
-    assert_int_equal(bstore_ask(fix, &b, 2, &(struct used){.tokens = 60}), BS_CONFLICT);
+    assert_int_equal(bstore_ask(fix, &b, 2, SPAN("model"), &(struct used){.tokens = 60}), BS_CONFLICT);
 }
 
 static void a_step_that_is_not_open_asks_nothing(void **state)
 {
     given("acme day 100 -\n");
     struct claim a = turn_of("acme", 1);
-    assert_int_equal(bstore_ask(fix, &a, 2, &(struct used){.tokens = 1}), BS_CONFLICT);
+    assert_int_equal(bstore_ask(fix, &a, 2, SPAN("model"), &(struct used){.tokens = 1}), BS_CONFLICT);
     fix_ok(bstore_plan(fix, &a, 1, &(struct bstore_plan){SPAN("a"), {0, 1, 1}, NULL, 0, fix_asked}));
     assert_int_equal(asks(&a, 1), BS_CONFLICT);
 }

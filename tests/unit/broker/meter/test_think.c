@@ -108,6 +108,14 @@ void show_delta(struct task *t, const char *type, uint64_t piece, struct span te
 {
 }
 
+void show_begin(struct dynbuf *b, struct jsonw *w)
+{
+}
+
+void show(struct task *t, const char *type, struct dynbuf *body)
+{
+}
+
 void seen_chat(struct task *t, const struct seen_chat *k)
 {
 }
@@ -151,15 +159,15 @@ size_t servers_tools(const struct task *t, struct model_tool *out, size_t most)
     return 0;
 }
 
-const char prompt_system[] = "You are a test.";
-
-int prompt_build(struct task *t, struct arena *a, struct prompt *out)
+const struct prompt *prompt_of(struct task *t)
 {
     static const struct block block = {.kind = BLOCK_TEXT,
                                        .text = SPAN("What is there to be done, and what does it cost?")};
     static struct message said = {.of = MESSAGE_USER, .block = &block, .n = 1};
-    *out = (struct prompt){.message = &said, .n = 1, .bytes = 48};
-    return 0;
+    static struct prompt_row row = {.bytes = 48};
+    static struct prompt p = {
+        .system = SPAN("You are a test."), .message = &said, .row = &row, .n = 1, .bytes = 48, .output = 32000};
+    return &p;
 }
 
 /* --- a turn of acme, at its first question ---------------------------------------------------------- */
@@ -192,6 +200,7 @@ static int setup(void **state)
     memset(&task, 0, sizeof(task));
     task.w = &work;
     task.claim = fix_claim(1);
+    task.privacy.who = WHO_ALL;
     task.step = 1;
     task.agent.attempts = FAULT_TRIES_MAX; /* where one does not answer, the other one is asked */
     snprintf(task.turn, sizeof(task.turn), "0123456789abcdef");
@@ -343,16 +352,16 @@ static void what_is_not_asked_any_more_keeps_nobody_waiting(void **state)
     fix_ok(bstore_step(fix, &other, 1, SPAN("model"), &attempts));
     task.found.live = SPAN("first"); /* and no other one is asked */
     ask(true);
-    assert_int_equal(bstore_ask(fix, &other, 1, &all), BS_FULL);
+    assert_int_equal(bstore_ask(fix, &other, 1, SPAN("model"), &all), BS_FULL);
     think_stop(&task);
-    fix_ok(bstore_ask(fix, &other, 1, &all));
-    fix_ok(bstore_ask(fix, &other, 1, NULL));
+    fix_ok(bstore_ask(fix, &other, 1, SPAN("model"), &all));
+    fix_ok(bstore_ask(fix, &other, 1, SPAN("model"), NULL));
     ask(true);
     is_answered(400, "application/json");
-    assert_int_equal(bstore_ask(fix, &other, 1, &all), BS_FULL);
+    assert_int_equal(bstore_ask(fix, &other, 1, SPAN("model"), &all), BS_FULL);
     hears(hears_arg, WIRE_END, SPAN_NONE);
     assert_int_equal(told.heard, HEARD_NO_ANSWER);
-    fix_ok(bstore_ask(fix, &other, 1, &all));
+    fix_ok(bstore_ask(fix, &other, 1, SPAN("model"), &all));
 }
 
 static void who_waits_looks_later_each_time(void **state)
@@ -362,7 +371,7 @@ static void who_waits_looks_later_each_time(void **state)
     (void)fix_chat("acme", NULL);
     struct claim other = fix_claim(2);
     fix_ok(bstore_step(fix, &other, 1, SPAN("model"), &attempts));
-    fix_ok(bstore_ask(fix, &other, 1, &(struct used){.tokens = 1000000}));
+    fix_ok(bstore_ask(fix, &other, 1, SPAN("model"), &(struct used){.tokens = 1000000}));
     think_begin(&task);
     for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
         assert_int_equal(looks_ms, after[i]);

@@ -17,6 +17,7 @@
 #include "tests/kit.h"
 #include "tests/unit/policy/policy_kit.h"
 #include "web-approval/ask.h"
+#include "web-approval/broker/tally.h"
 #include "web-approval/rooms/habits.h"
 #include "web-approval/rooms/rooms.h"
 #include "web-approval/route.h"
@@ -360,7 +361,23 @@ static void health_says_what_runs(void **state)
     assert_true(says("judge") && says("2 times") && says("starts") && says("&lt;k&gt;") && says("never"));
     assert_int_equal(get("/health"), 0);
     answer(M_STATUS, "[");
-    assert_true(says("did not answer") && says("At this moment"));
+    assert_true(says("did not answer") && says("At this moment") && !says("runs turns"));
+}
+
+static void health_says_that_nobody_runs_turns_and_what_each_broker_does(void **state)
+{
+    struct dynbuf b;
+    struct frame f = {.type = M_BROKER_WAITS};
+    dynbuf_init(&b, 64);
+    msg_put_u64(&b, 2);
+    msg_put_u64(&b, x.wall_ms > 60000 ? x.wall_ms - 60000 : 0);
+    f.payload = dynbuf_span(&b);
+    broker_tally_frame(&desk, &f);
+    dynbuf_free(&b);
+    assert_int_equal(get("/health"), 0);
+    answer(M_STATUS, "{\"roles\":[{\"role\":\"broker\",\"does\":\"turn\",\"pid\":7,\"ready\":true,\"fails\":0}]}");
+    assert_true(says("no process runs turns") && says("2 turns waiting, the first for") && says("broker: turn"));
+    broker_tally_free(&desk.tally);
 }
 
 static void writes_are_frozen_by_its_own_form_alone(void **state)
@@ -433,44 +450,7 @@ static void a_flood_hides_nobody(void **state)
     assert_true(says("Nothing waits.") && !says("A flood"));
 }
 
-/* Of every state that a ticket may have, by the store's own word: what is not pending was decided, the newest first.
- */
-static void what_was_decided_lately_is_of_any_state(void **state)
-{
-    sqlite3_stmt *q;
-    char words[64];
-    unsigned n = 0;
-
-    assert_int_equal(sqlite3_prepare_v2(db, "SELECT sql FROM sqlite_master WHERE name = 'ticket'", -1, &q, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_step(q), SQLITE_ROW);
-    struct span left = span_str((const char *)sqlite3_column_text(q, 0));
-    left = span_from(left, span_find(left, SPAN("state IN (")));
-    left = span_first(left, span_index(left, ')'));
-    for (size_t at; (at = span_index(left, '\'')) < left.n; left = span_from(left, span_index(left, '\'') + 1)) {
-        left = span_from(left, at + 1);
-        struct span name = span_first(left, span_index(left, '\''));
-        if (span_eq(name, SPAN("pending")))
-            continue;
-        waits("dddd", ++n);
-        char *text = sqlite3_mprintf("UPDATE ticket SET state='%.*s' WHERE sandbox='sb-dddd' AND path='/p/%u'",
-                                     SPAN_FMT(name), n);
-        sql(text);
-        sqlite3_free(text);
-    }
-    sqlite3_finalize(q);
-    assert_int_equal(n, 8);
-    assert_int_equal(get("/"), 200);
-    struct span page = dynbuf_span(&x.out);
-    size_t above = span_find(page, SPAN("Lately decided"));
-    for (size_t at; n > 0; n--) {
-        (void)snprintf(words, sizeof(words), "Number %u of dddd", n);
-        at = span_find(page, span_str(words));
-        assert_true(at < page.n && at > above);
-        above = at;
-    }
-    sql("DELETE FROM ticket");
-}
+#include "tests/unit/desk/deciding/lately.h"
 
 /* --- how people decide ------------------------------------------------------------- */
 
@@ -589,6 +569,7 @@ int main(void)
         cmocka_unit_test(sandboxes_are_listed_and_opened),
         cmocka_unit_test(the_audit_says_whether_it_holds),
         cmocka_unit_test(health_says_what_runs),
+        cmocka_unit_test(health_says_that_nobody_runs_turns_and_what_each_broker_does),
         cmocka_unit_test(writes_are_frozen_by_its_own_form_alone),
         cmocka_unit_test(a_flood_hides_nobody),
         cmocka_unit_test(what_was_decided_lately_is_of_any_state),
