@@ -191,7 +191,8 @@ const acts = {
     for (const p of both) await p.goto(`${origin}/tickets/${tabs}`);
     await both[0].waitForTimeout(700);
     await Promise.all(both.map((p) => p.evaluate(() => document.querySelector("form.approve button").click())));
-    const ends = await Promise.all(both.map(async (p) => { await p.waitForTimeout(800); return p.content(); }));
+    const over = () => document.readyState === "complete" && !document.querySelector("form.approve button");
+    const ends = await Promise.all(both.map(async (p) => { await p.waitForFunction(over); return p.content(); }));
     check(ends.some((t) => t.includes("What became of it")), "one of two tabs decides");
     for (const p of both) await p.close();
     return {};

@@ -128,8 +128,12 @@ async function approve(context, id) {
 async function says(context, pages) {
   const page = await context.newPage();
   for (const [name, path, selector, words] of pages) {
-    await page.goto(origin + path);
-    const text = (await page.locator(selector).allInnerTexts()).join("\n").replace(/\s+/g, " ");
+    let text = "";
+    for (let i = 0; i < 60 && !words.every((w) => text.includes(w)); i++) { // what is found out once more says so meanwhile
+      if (i > 0) await page.waitForTimeout(1000);
+      await page.goto(origin + path);
+      text = (await page.locator(selector).allInnerTexts()).join("\n").replace(/\s+/g, " ");
+    }
     for (const w of words) check(text.includes(w), `${name} ${selector} says "${w}": ${text}`);
   }
   await page.close();

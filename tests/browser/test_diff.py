@@ -10,7 +10,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / part) for part in ("e2e", "e2e/lab", "e2e/approvals", "e2e/warden")]
-from harness import main, test  # noqa: E402
+from harness import PATIENCE, main, test  # noqa: E402
 import publishes  # noqa: E402
 from pushes import all_kinds, commit, first_of_kinds, over, push, setup  # noqa: E402
 from servers import npm_modules  # noqa: E402
@@ -21,7 +21,8 @@ def looks(lab, gw, pages):
     (lab.dir / "pages.json").write_text(json.dumps(pages))
     shots = os.environ.get("SHOTS") or "-"
     done = lab.run(["node", HERE / "page.mjs", "--link", gw.page, "--modules", npm_modules(HERE.parent / "e2e/npm") / "node_modules",
-                    "--shots", shots, "--pages", lab.dir / "pages.json", "--widths", "360,1440"], env={"PATH": os.environ["PATH"]})
+                    "--shots", shots, "--pages", lab.dir / "pages.json", "--widths", "360,1440"], env={"PATH": os.environ["PATH"]},
+                   timeout=6 * PATIENCE)  # many steps, each of which has its own
     assert done.rc == 0, done.text()
 
 
