@@ -243,9 +243,12 @@ static bool no_answer(struct agent *l, const struct loop_event *e, struct loop_a
     return true;
 }
 
-static bool begin_again(struct agent *l, struct loop_actions *out)
+/* What it has wasted by then stands in the price of its answer, or of none. */
+static bool begin_again(struct agent *l, const struct loop_event *e, struct loop_actions *out)
 {
-    if (enter(l, LOOP_BEGINNING, out))
+    if (l->budget.tokens && l->used.tokens + e->used.tokens >= l->budget.tokens)
+        finish(l, END_TOKENS, out);
+    else if (enter(l, LOOP_BEGINNING, out))
         agent_act(out, (struct loop_action){.what = DO_BEGIN, .step = l->step});
     return true;
 }
@@ -317,7 +320,7 @@ static bool of_model(struct agent *l, const struct loop_event *e, struct loop_ac
 {
     switch (e->heard) {
     case HEARD_ANSWER: return answered(l, e, out);
-    case HEARD_LONG: return begin_again(l, out);
+    case HEARD_LONG: return begin_again(l, e, out);
     case HEARD_BUDGET: finish(l, END_BUDGET, out); return true;
     default: return no_answer(l, e, out);
     }

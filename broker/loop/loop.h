@@ -52,7 +52,7 @@ enum loop_heard {
     HEARD_STEP,    /* the step is settled */
     HEARD_ENDED,
     HEARD_LONG, /* the step is begun once more: as a summary of what is older, where what is to be asked has no room,
-                 * or without one, where none is to be had */
+                 * or without one, where none is to be had. used: what this step has wasted by then */
     HEARD_CANCEL,
     HEARD_TICK,
     HEARD_FENCED, /* the claim does not stand any more */

@@ -24,8 +24,9 @@ enum {
     MCP_RESULT_MAX = 256 * 1024, /* bytes of a result that are kept */
     MCP_TRACE_MAX = 55,          /* bytes of a traceparent */
     /* Bytes of the arguments of a call that has one. Of a longer request the gateway knows by its bytes alone that it
-     * is the same once more, and these would be others when another worker sends it. */
-    MCP_TRACED_MAX = 192 * 1024,
+     * is the same once more, and these would be others when another worker sends it. So long that it reads any of
+     * them as JSON, however many values it has (proxy/judge/tickets/retry.c). */
+    MCP_TRACED_MAX = 48 * 1024,
     MCP_OUT_MAX = 4 * MCP_LINE_MAX /* bytes that wait to be written */
 };
 

@@ -104,7 +104,8 @@ static void find_latency(struct set_run *r, size_t first, size_t at)
 }
 
 /* What attempts cost of which nothing is kept stands in rows of its own, before what ended them or, where they were
- * given up, behind it. The price that an answer has in its row has it in it, too. */
+ * given up, behind it. The price that an answer has in its row has it in it, too, also of attempts before its step
+ * was begun once more. */
 static void fold_wasted(struct set_run *r)
 {
     size_t n = 0;
@@ -121,7 +122,7 @@ static void fold_wasted(struct set_run *r)
             wasted.cost_micro += row.row.used.cost_micro;
             continue;
         }
-        bool thought = !begin && heard_of_model(row.row.e.heard);
+        bool thought = !begin && heard_of_model(row.row.e.heard) && row.row.e.heard != HEARD_LONG;
         if (thought)
             row.wasted = wasted;
         if (begin || thought)

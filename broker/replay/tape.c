@@ -132,6 +132,10 @@ static void put_heard(struct jsonw *w, const struct tape_row *row)
         if (e->summary)
             jsonw_kv_bool(w, "summary", true);
         break;
+    case HEARD_LONG:
+        if (e->used.tokens > 0)
+            put_used(w, &e->used);
+        break;
     case HEARD_ANSWER:
         jsonw_kv(w, "model", span_first(row->model, TAPE_NAME_MAX));
         put_used(w, &e->used);

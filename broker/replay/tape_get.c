@@ -151,6 +151,10 @@ static void heard(struct reading *r, struct tape_row *row)
         e->attempts = number(r, "attempts", TAPE_NUMBER_MAX);
         e->summary = truth_if(r, "summary");
         break;
+    case HEARD_LONG:
+        if (json_get(r->j, SPAN("tokens")) != NULL)
+            e->used = used(r);
+        break;
     case HEARD_ANSWER: {
         struct calls c = calls(r, row, false);
         e->asked = c.asked;

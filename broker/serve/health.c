@@ -86,8 +86,13 @@ void health_look(struct serve *s, struct bstore *store)
     static const struct bstore_waiting none = {.turns = 0};
     char words[HEALTH_WORDS];
     struct bstore_waiting w;
-    if (bstore_waiting(store, SERVE_LATE_MS, &w) != BS_OK)
-        return; /* who asks for anything else is told why */
+    if (bstore_waiting(store, SERVE_LATE_MS, &w) != BS_OK) { /* nobody knows; who asks for anything is told why */
+        s->idle_looks = 0;
+        if (s->says_idle)
+            tell_desk(s, &none);
+        s->says_idle = false;
+        return;
+    }
     s->idle_looks = health_words(&w, s->workers, words) ? s->idle_looks + 1 : 0;
     bool said = s->says_idle;
     s->says_idle = s->idle_looks >= SERVE_LATE_LOOKS;

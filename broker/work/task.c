@@ -159,6 +159,7 @@ static void step_begin(struct task *t, uint64_t step)
     t->calls = 0;
     if (t->step != step) /* else it is begun once more, and what it has wasted before is in no answer yet */
         t->wasted = (struct used){0};
+    t->anew = t->step == step ? t->anew : 0;
     t->step = step;
     t->tried = 0;
     t->halved = 0;
@@ -292,7 +293,9 @@ static void set_aside(struct task *t)
     enum bstore_result r = bstore_finish(t->w->store, &t->claim, END_SET_ASIDE, SPAN_NONE);
     t->fenced = r == BS_FENCED;
     t->given_back = r == BS_OK;
-    if (r != BS_OK && r != BS_FENCED)
+    if (r == BS_OK)
+        seen_turn(t);
+    else if (r != BS_FENCED)
         log_warn("turn %s: it was not set aside: %s", t->turn, bstore_why(t->w->store));
     end(t);
 }

@@ -179,13 +179,15 @@ static void begin_anew(struct task *t, bool shorter)
     think_end(t);
     t->long_now = shorter;
     t->unsummed = shorter ? t->unsummed : t->step;
-    task_tell(t, (struct loop_event){.heard = HEARD_LONG});
+    t->anew++;
+    task_tell(t, (struct loop_event){.heard = HEARD_LONG, .used = t->wasted});
 }
 
 static void ask_other(struct think *k)
 {
     struct task *t = k->task;
     t->tried |= UINT64_C(1) << k->which;
+    asks_no_more(k); /* there may be no other */
     think_end(t);
     think_begin(t);
 }
@@ -229,7 +231,7 @@ static void failed(struct think *k, const struct fault *f)
     if (!task_passed(t, spend(k, fault_name(f->kind))))
         return;
     t->all_tries++;
-    const struct fault_place p = {.tries = (unsigned)t->agent.attempts,
+    const struct fault_place p = {.tries = (unsigned)(t->agent.attempts - t->anew),
                                   .all_tries = (unsigned)t->agent.attempts + t->all_tries - 1,
                                   .shown = k->shown,
                                   .other = k->other,
@@ -581,7 +583,7 @@ void think_begin(struct task *t)
         no_answer(t, false, 0);
         return;
     }
-    if (summary_due(t)) {
+    if (t->unsummed != t->step && summary_due(t)) {
         begin_anew(t, true);
         return;
     }

@@ -133,7 +133,7 @@ struct task {
     struct work_call call[TURN_CALLS_MAX + 1];
     size_t calls;
     struct think *think;
-    uint64_t tried;                   /* models that this step is not to ask again */
+    uint64_t tried, anew;             /* models that this step is not to ask again; how often it was begun anew */
     unsigned all_tries, halved, ends; /* halved: what a summary is made of; ends: of a sandbox that starts */
     const struct route_model *asked;  /* last; NULL: none yet by this worker */
     struct servers *servers;          /* servers.c; NULL: there are none */

@@ -6,6 +6,11 @@ const char *duty_words(unsigned duties)
     return words[duties & DUTY_ALL];
 }
 
+const char *duty_alone(unsigned duties)
+{
+    return duties == DUTY_STREAM || duties == DUTY_TURN ? duty_words(duties) : "";
+}
+
 /* What a turn does between two of its rows: whoever runs it has it in memory, and nobody else could take it up. */
 static bool is_of_a_turn(struct span word)
 {

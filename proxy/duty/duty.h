@@ -20,6 +20,8 @@ static inline unsigned duty_of(uint64_t instance)
 
 /* The words of those in it, parted by commas. */
 const char *duty_words(unsigned duties);
+/* The one that is done here alone; empty: both are, or neither, where there is no broker. */
+const char *duty_alone(unsigned duties);
 /* One more of them, by its word. -1, in words: there is none like that, it cannot be done by itself, or it is there
  * already. */
 int duty_add(struct span word, unsigned *duties, struct err *e) MUSTCHECK;

@@ -146,7 +146,7 @@ static void boxes(struct settings *s, const struct config *c)
     text(s, "broker_lanes", c->broker.lanes);
     text(s, "broker_image", c->broker.image);
     text(s, "broker_people", c->broker.people);
-    text(s, "broker_only", c->broker.duties == DUTY_ALL ? "" : duty_words(c->broker.duties));
+    text(s, "broker_only", duty_alone(c->broker.duties));
     parent_name_targets(c, told, sizeof(told));
     text(s, "notify", told);
     text(s, "diff_lane", c->diff_lane);

@@ -21,13 +21,13 @@ enum { BUCKETS = 14, ERROR_MAX = 32 };
 static const char *const le[BUCKETS] = {"0.01", "0.02", "0.04", "0.08",  "0.16",  "0.32",  "0.64",
                                         "1.28", "2.56", "5.12", "10.24", "20.48", "40.96", "81.92"};
 
-/* Kinds of errors that are told apart (broker/models/fault.c, broker/work/seen/seen.c), and ends of turns
- * (broker/turn.c). */
+/* Kinds of errors that are told apart (broker/models/fault.c, broker/work/think.c, broker/work/seen/seen.c), and ends
+ * of turns (broker/turn.c). */
 static const char *const errors[] = {"request",    "window",  "refused",   "gone",      "quota",      "rate",
                                      "overloaded", "server",  "cut",       "unreached", "broken",     "too-large",
                                      "cancelled",  "stopped", "no-lease",  "timeout",   "tool_error", "unknown",
                                      "steps",      "tokens",  "cost",      "time",      "same-calls", "model",
-                                     "bad-model",  "stuck",   "set-aside", "budget",    "_OTHER"};
+                                     "bad-model",  "stuck",   "set-aside", "budget",    "summary",    "_OTHER"};
 enum { ERRORS = sizeof(errors) / sizeof(errors[0]) };
 
 struct histogram {
@@ -76,25 +76,41 @@ static void add(struct histogram *h, struct latest *l, uint64_t ms)
     l->n += l->n < TALLY_KEPT;
 }
 
-/* Of the name as it is shown, so that no two rows are one series. */
+/* The name as it is shown: what is not ASCII by its bytes, in hex, so that no two names become one. */
+static struct span shown(struct span given, char to[BROKER_SEEN_NAME + 1])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < given.n; i++) {
+        bool plain = given.p[i] >= 0x20 && given.p[i] < 0x7f;
+        if (n + (plain ? 1 : 4) > BROKER_SEEN_NAME)
+            break;
+        n += (size_t)snprintf(to + n, BROKER_SEEN_NAME + 1 - n, plain ? "%c" : "\\x%02x", given.p[i]);
+    }
+    return n > 0 ? span_of(to, n) : SPAN("?");
+}
+
+static struct row *find(struct rows *of, struct span name)
+{
+    for (size_t i = 0; i < of->n; i++)
+        if (span_eq(span_str(of->row[i].name), name))
+            return &of->row[i];
+    return NULL;
+}
+
+/* Two rows of one name would be one series twice. The last one is of all the others. */
 static struct row *row_of(struct rows *of, struct span given)
 {
-    struct row *rows = of->row;
-    size_t *n = &of->n;
-    char clean[BROKER_SEEN_NAME + 1];
-    size_t kept = 0;
-    for (size_t i = 0; i < given.n; i++)
-        if (given.p[i] >= 0x20 && given.p[i] < 0x7f)
-            clean[kept++] = (char)given.p[i];
-    struct span name = span_of(clean, kept);
-    for (size_t i = 0; i < *n; i++)
-        if (span_eq(span_str(rows[i].name), name))
-            return &rows[i];
-    if (*n == TALLY_NAMES_MAX)
-        return &rows[TALLY_NAMES_MAX - 1];
-    bool last = *n == TALLY_NAMES_MAX - 1;
-    struct row *r = &rows[(*n)++];
-    (void)snprintf(r->name, sizeof(r->name), "%.*s", SPAN_FMT(last ? SPAN("_OTHER") : name));
+    char text[BROKER_SEEN_NAME + 1];
+    struct span name = shown(given, text);
+    struct row *r = find(of, name);
+    if (r == NULL && of->n >= TALLY_NAMES_MAX - 1) {
+        name = SPAN("_OTHER");
+        r = find(of, name);
+    }
+    if (r == NULL) {
+        r = &of->row[of->n++];
+        (void)snprintf(r->name, sizeof(r->name), "%.*s", SPAN_FMT(name));
+    }
     return r;
 }
 
@@ -296,7 +312,7 @@ void broker_tally_put(const struct broker_tally *t, struct dynbuf *out)
     head(out, "countersign_turn_duration_seconds", "histogram", "From when turns were begun to their end.");
     put_times(out, "countersign_turn_duration_seconds", TASK, &t->of[TALLY_TASKS]);
     head(out, "countersign_turn_errors_total", "counter",
-         "Turns that did not end with a complete answer, by their end.");
+         "Turns that workers ended without a complete answer, by their end.");
     put_errors(out, "countersign_turn_errors_total", TASK, &t->of[TALLY_TASKS]);
     put_count(out, "countersign_budget_stops_total",
               "Turns that ended, or did not begin, since a budget of their tenant was used up.", t->stops);

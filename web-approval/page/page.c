@@ -32,6 +32,16 @@ static void room_link(struct exchange *x, const struct room *r, const char *kind
     PUT(x, "</a>\n");
 }
 
+/* Conversations are where a broker serves, numbers also where it only runs turns; both for whom it serves. */
+static bool has_room(const struct exchange *x, const char *kind)
+{
+    if (strcmp(kind, "talks") == 0)
+        return x->desk->talks && who_may_talk(x);
+    if (strcmp(kind, "models") == 0)
+        return (x->desk->talks || x->desk->tally) && who_may_talk(x);
+    return true;
+}
+
 /* Where one can go, who one is, and the two things that are done from anywhere. On a narrow screen it opens from a
  * button, which needs no script. */
 static void nav(struct exchange *x, const char *kind)
@@ -39,8 +49,7 @@ static void nav(struct exchange *x, const char *kind)
     PUT(x, "<button class=\"menu\" type=\"button\" popovertarget=\"rooms\">Menu</button>\n"
            "<div class=\"rooms\" id=\"rooms\" popover>\n<nav aria-label=\"Rooms\">\n");
     for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++)
-        if ((strcmp(rooms[i].kind, "talks") != 0 && strcmp(rooms[i].kind, "models") != 0) ||
-            (x->desk->talks && who_may_talk(x))) /* a broker, and theirs to ask */
+        if (has_room(x, rooms[i].kind))
             room_link(x, &rooms[i], kind);
     (void)dynbuf_addf(&x->out, "</nav>\n<div class=\"me\">\n<a href=\"/freeze\"%s>Freeze writes</a>\n",
                       strcmp(kind, "freeze") == 0 ? " aria-current=\"page\"" : "");

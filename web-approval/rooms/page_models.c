@@ -1,5 +1,7 @@
 /* Where it is slow, where it fails, and which kind of task is unstable: what the broker's models, tools and turns did
  * since the desk began. */
+#include <string.h>
+
 #include "web-approval/broker/tally.h"
 #include "web-approval/rooms/rooms.h"
 #include "web-approval/route.h"
@@ -99,7 +101,7 @@ static void least_stable(struct exchange *x, const struct shown *s)
     if (!s->n[TALLY_TASKS])
         return;
     if (!l->failed) {
-        PUT(x, "Every turn ended well, but for those that somebody cancelled.");
+        PUT(x, "Every turn that a worker ended, ended well, but for those that somebody cancelled.");
         return;
     }
     PUT(x, "Least stable: the task ");
@@ -239,7 +241,12 @@ void page_models(struct exchange *x)
                "Where it is slow, where it fails, and which kind of task is unstable, in conversations of every "
                "tenant, since this gateway's page was started. The worst stands first; times are those of the last "
                "256 of each.");
-    if (n == 0) {
+    if (n == 0 && strcmp(x->desk->broker_only, "stream") == 0) {
+        room_empty(
+            x, "Nothing is counted here.",
+            "The broker of this gateway runs no turns (<code>broker: only: [stream]</code>): what models, tools "
+            "and turns did is on the page of each gateway that runs them, and among its metrics.");
+    } else if (n == 0) {
         room_empty(
             x, "No model was asked yet.",
             "Say something in <a href=\"/conversations\">a conversation</a>, with <code>countersign chat</code> "

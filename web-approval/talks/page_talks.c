@@ -2,6 +2,7 @@
 #include "web-approval/talks/talks.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "web-approval/rooms/rooms.h"
 #include "web-approval/talks/form.h"
@@ -13,7 +14,7 @@ bool (*talks_asks)(struct exchange *x, const struct talks_ask *q, talks_fn *fn, 
 
 void talks_begin(struct exchange *x, const struct talks_ask *q, talks_fn *fn)
 {
-    const char *why = x->desk->broker_only[0]
+    const char *why = strcmp(x->desk->broker_only, "turn") == 0
                           ? "the broker of this gateway runs turns and serves nobody (`broker: only:` of "
                             "countersign.yaml(5)): conversations are had at the gateway that serves them"
                           : "there is no broker: `broker:` of countersign.yaml(5) makes one";

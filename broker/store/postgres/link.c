@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/store/postgres/postgres.h"
 #include "common/time/clock.h"
 
 /* So long for one attempt to connect, ms; and between two, as often as the one before took. */
@@ -301,12 +302,13 @@ static int set_up(struct link *k)
     (void)snprintf(sql, sizeof(sql),
                    "SET search_path=pg_catalog,countersign_broker; SET statement_timeout=%llu; SET lock_timeout=%llu;"
                    "SET idle_in_transaction_session_timeout=20000; SET jit=off; SET client_min_messages=error;"
-                   "SET bytea_output=hex; LISTEN countersign_broker;"
+                   "SET bytea_output=hex; SET countersign_broker.version=%d;"
+                   "LISTEN countersign_broker;"
                    "SELECT set_config('synchronous_commit','on',false) WHERE current_setting('synchronous_commit')"
                    " IN ('off','local');"
                    "SELECT (extract(epoch FROM pg_postmaster_start_time())*1000)::bigint,"
                    " CASE WHEN %s THEN 1 ELSE 0 END",
-                   (unsigned long long)k->wait_ms, (unsigned long long)(k->wait_ms / 2 + 1),
+                   (unsigned long long)k->wait_ms, (unsigned long long)(k->wait_ms / 2 + 1), BSTORE_PG_VERSION,
                    k->alone ? "pg_advisory_lock(1131635315)::text IS NOT NULL"
                             : "pg_try_advisory_lock_shared(1131635315)");
     PGresult *r = link_say(k, sql);

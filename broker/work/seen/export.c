@@ -136,6 +136,8 @@ static void give_up(struct export *x, const char *why)
     lose(x, x->sending, why);
     forget(x);
     x->given_up += x->given_up < UINT32_MAX;
+    if (x->what == EXPORT_METRICS && x->waiting == 0) /* of all since the begin: the next one says it, also where */
+        x->waiting = x->metrics->n;                   /* no more comes to be measured */
     rest(x);
 }
 

@@ -121,7 +121,12 @@ bool summary_due(struct task *t)
     char why[sizeof(t->why)];
     memcpy(why, t->why, sizeof(why));
     const struct prompt *p = prompt_of(t);
-    bool due = p != NULL && think_route(t, p, t->unsummed == 0).why == ROUTE_TOO_LONG && summary_may(t);
+    bool last = t->agent.attempts + 1 >= LOOP_ATTEMPTS_MAX;
+    bool due = p != NULL && think_route(t, p, t->unsummed != t->step).why == ROUTE_TOO_LONG && summary_may(t);
+    if (due && last && summary_can_wait(t)) { /* one that is none then would be the end */
+        t->unsummed = t->step;
+        due = false;
+    }
     memcpy(t->why, why, sizeof(why)); /* what is wrong with it is said when it is asked */
     return due;
 }

@@ -134,6 +134,23 @@ static void take_otlp(struct loader *l, const char *key, const struct item *it, 
         config_copy(l, to, CONFIG_PATH, it);
 }
 
+/* What is of turns alone, where none are run. */
+static void serves_only(struct loader *l, const struct row_broker *r)
+{
+    const struct {
+        const char *key;
+        const struct node *at;
+    } of[] = {{"workers", r->workers.at},
+              {"image", r->image.at},
+              {"lanes", r->lanes.at},
+              {"otlp", r->otlp.at},
+              {"otlp_metrics", r->otlp_metrics.at}};
+    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+        if (of[i].at != NULL)
+            load_problem(l, of[i].at, "C005",
+                         "%s: with only: [stream] no turns are run here: take it out, or add turn", of[i].key);
+}
+
 /* What is not done here is done by another gateway's broker, of the same database. */
 static void take_only(struct loader *l, const struct row_broker *r, struct config_broker *to)
 {
@@ -152,9 +169,8 @@ static void take_only(struct loader *l, const struct row_broker *r, struct confi
         load_problem(l, r->http.at != NULL ? r->http.at : r->people.at, "C005",
                      "%s: with only: [turn] nobody serves here: take it out, or add stream",
                      r->http.at != NULL ? "http" : "people");
-    if (to->duties == DUTY_STREAM && r->workers.at != NULL)
-        load_problem(l, r->workers.at, "C005",
-                     "workers: with only: [stream] no turns are run here: take it out, or add turn");
+    if (to->duties == DUTY_STREAM)
+        serves_only(l, r);
 }
 
 void config_take_broker(struct loader *l, const struct row_broker *r, const char *file, struct config *c)

@@ -225,8 +225,8 @@ void parent_box_end(struct parent *p, struct frame *f)
 
 /* Each that ends is ordered to by a warden that lives, also when its process ended by itself: until then it may be
  * that nobody has written that down. Its user is given to the next one when nothing of it is left: what the kernel
- * still ends is counted in the cgroup; its commands with walls of their own are ours to wait for where there is none.
- */
+ * still ends is counted in the cgroup; of its commands with walls of their own the outer processes are ours to wait
+ * for, which is all that is waited for where there is none: the kernel may still be ending what was inside. */
 static void rest(void *arg)
 {
     struct parent *p = arg;

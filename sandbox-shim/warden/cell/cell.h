@@ -11,8 +11,8 @@ const char *cell_begin(struct run *r) MUSTCHECK;
  * it. */
 void run_say(struct run *r, const struct dynbuf *frame);
 void cell_say(struct run *r, const struct dynbuf *frame);
-/* Its walls are taken down, with all that is in there, before anybody hears of its end; and (cell_end) it is none any
- * more. r may be in none. */
+/* The parent is told to take its walls down, with all that is in there, before anybody is told of its end, and does
+ * so when it reads that; and (cell_end) it is none any more. r may be in none. */
 void cell_falls(struct run *r);
 void cell_end(struct run *r);
 /* The command is over, for this reason of ours. */

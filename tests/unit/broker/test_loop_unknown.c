@@ -164,6 +164,19 @@ static void a_summary_is_a_step_of_its_own(void **state)
     assert_int_equal(out.a[0].turn, END_COMPLETED);
 }
 
+/* What was wasted by then counts, once: in the price of what comes at last. */
+static void no_step_is_begun_once_more_past_a_budget(void **state)
+{
+    for (uint64_t wasted = 9; wasted <= 10; wasted++) {
+        fresh((struct budget){10, 10, 0, 0, 3});
+        begun(true);
+        hear((struct loop_event){.heard = HEARD_LONG, .used = {.tokens = wasted}});
+        assert_int_equal(loop.used.tokens, 0);
+        does(wasted < 10 ? DO_BEGIN : DO_FINISH, 0);
+    }
+    assert_int_equal(out.a[0].turn, END_TOKENS);
+}
+
 /* Written down, and its worker lost: it is settled, and is no end. */
 static void a_summary_that_is_taken_over_is_no_answer(void **state)
 {
@@ -234,6 +247,7 @@ int main(void)
                                        T(behind_an_error_all_are_run),
                                        T(an_answer_that_stopped_is_none_that_is_complete),
                                        T(a_summary_is_a_step_of_its_own),
+                                       T(no_step_is_begun_once_more_past_a_budget),
                                        T(a_summary_that_is_taken_over_is_no_answer),
                                        T(the_same_calls_are_the_same_over_a_summary),
                                        T(a_budget_counts_a_summary)};

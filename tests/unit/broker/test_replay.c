@@ -159,6 +159,7 @@ static void begin_with_a_summary(bool lost)
     static const char *const one_worker =
         "{\"heard\":\"step\",\"t\":461,\"did\":\"begin 2\"}\n"
         "{\"heard\":\"begun\",\"t\":462,\"attempts\":1,\"did\":\"think\"}\n"
+        "{\"heard\":\"spent\",\"t\":463,\"tokens\":2,\"cost_micro\":1}\n" /* it is in the summary's price */
         "{\"heard\":\"long\",\"t\":463,\"did\":\"begin 2\"}\n"
         "{\"heard\":\"begun\",\"t\":464,\"attempts\":2,\"summary\":true,\"did\":\"think\"}\n" ANSWER(
             "500", "two", "\"tokens\":7,\"cost_micro\":1", "1") "{\"heard\":\"planned\",\"t\":501,\"did\":"
@@ -199,6 +200,25 @@ static void a_summary_comes_as_it_was_recorded(void **state)
             assert_true(with.injected && with.state == AGAIN_ENDED);
             assert_true(with.end == END_COMPLETED && with.used.steps == 3);
         }
+}
+
+/* What it has wasted by then is recorded with it. */
+static void a_step_that_is_not_begun_once_more_for_its_budget_is_none_again(void **state)
+{
+    static const char ends[] =
+        "{\"heard\":\"spent\",\"t\":463,\"tokens\":2,\"cost_micro\":1}\n"
+        "{\"heard\":\"long\",\"t\":463,\"tokens\":2,\"cost_micro\":1,\"did\":\"finish tokens\"}\n";
+    begin_with_one();
+    replace("\"steps\":9,\"tokens\":0", "\"steps\":9,\"tokens\":22");
+    replace("\"completed\"", "\"tokens\"");
+    replace("\"steps\":2,\"tokens\":30,\"cost_micro\":9", "\"steps\":1,\"tokens\":22,\"cost_micro\":7");
+    text.n = span_find(dynbuf_span(&text), SPAN("{\"heard\":\"answer\",\"t\":562"));
+    assert_int_equal(dynbuf_add(&text, span_str(ends)), 0);
+    struct again out = again_one();
+    if (out.differs.is)
+        fail_msg("%.*s: then %.*s; now %.*s", SPAN_FMT(out.differs.heard), SPAN_FMT(out.differs.then),
+                 SPAN_FMT(out.differs.now));
+    assert_int_equal(out.end, END_TOKENS);
 }
 
 /* A machine that does otherwise is the same to a replay as a recording of another machine. */
@@ -502,6 +522,7 @@ int main(void)
                                        T(workers_that_were_lost_left_no_difference),
                                        T(times_and_calls_are_counted),
                                        T(a_summary_comes_as_it_was_recorded),
+                                       T(a_step_that_is_not_begun_once_more_for_its_budget_is_none_again),
                                        T(what_the_machine_does_otherwise_is_told),
                                        T(the_same_set_gives_the_same_bytes),
                                        T(runs_of_earlier_are_as_they_were),

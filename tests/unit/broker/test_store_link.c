@@ -191,12 +191,15 @@ static void what_the_database_refuses_is_said(void **state)
     pg_exec("DROP ROLE poor");
 }
 
+#define NO_PRIVATE                                                                                                   \
+    "DROP TRIGGER turn_private ON turn; DROP FUNCTION runs_private(); ALTER TABLE conversation DROP COLUMN private;"
+
 /* Of each version before this one: the first broker of this one brings it here, and it goes on. */
 static void one_of_an_earlier_version_goes_on(void **state)
 {
-    static const char *const back[] = {"ALTER TABLE conversation DROP COLUMN private; UPDATE store SET version=2",
-                                       "ALTER TABLE conversation DROP COLUMN private; DROP TABLE usage;"
-                                       "UPDATE store SET version=1"};
+    static const char *const back[] = {NO_PRIVATE "UPDATE store SET version=2",
+                                       NO_PRIVATE "DROP TABLE usage;"
+                                                  "UPDATE store SET version=1"};
     for (size_t i = 0; i < sizeof(back) / sizeof(back[0]); i++) {
         struct bstore_chatted before = fix_chat("acme", NULL);
         bstore_close(&fix);
@@ -222,6 +225,28 @@ static void one_of_an_earlier_version_goes_on(void **state)
     says(&e, "has version 4, and this program is of version 3");
     pg_exec("UPDATE store SET version=3");
     fix = fix_open();
+}
+
+/* Whoever does not say that it knows of them, as one of an earlier version that still runs does not, takes none. */
+static void no_older_one_runs_a_private_conversation(void **state)
+{
+    static const char takes[] = "BEGIN; UPDATE turn SET epoch=epoch+1; ROLLBACK";
+    static const char says_less[] = "SET countersign_broker.version=2";
+    static const char is_refused[] = "DO $$ BEGIN UPDATE turn SET epoch=epoch+1; RAISE 'taken' USING ERRCODE='22000';"
+                                     "EXCEPTION WHEN raise_exception THEN NULL; END $$";
+    const struct bstore_chat c = {.tenant = SPAN("acme"), .body = SPAN("{}"), .private = SPAN("small")};
+    struct bstore_chatted out;
+    (void)fix_chat("other", NULL);
+    pg_exec(takes);
+    fix_ok(bstore_chat(fix, &c, &out));
+    pg_exec(is_refused);
+    pg_exec(says_less);
+    pg_exec(is_refused);
+    pg_exec("RESET countersign_broker.version");
+    pg_exec(is_refused); /* where it was said once it is empty, and not unknown */
+    (void)fix_claim(1);
+    (void)fix_claim(2);
+    is("SELECT count(*) FROM turn WHERE state='running'", "2");
 }
 
 /* Nobody waits for it: it is there when the database is. */
@@ -294,6 +319,7 @@ int main(void)
                                        T(no_writer_is_there_for_ever),
                                        T(what_the_database_refuses_is_said),
                                        T(one_of_an_earlier_version_goes_on),
+                                       T(no_older_one_runs_a_private_conversation),
                                        T(one_that_runs_goes_on_beside_a_newer_one),
                                        T(a_database_may_come_later)};
     fix_postgres = true;

@@ -257,16 +257,19 @@ static void what_ended_workers_is_only_cleaned_up_behind(void **state)
         fix_now += 2 * CLAIM_MS;
     }
     claimed = fix_claim(3);
+    turns_seen = 0;
     task_begin(&work, &claimed);
     asked(work.task, asked_arg, 201, SPAN("{\"token\":\"lane\"}"));
     assert_string_equal(asked_for, "POST /destroy");
     asked(work.task, asked_arg, 204, SPAN_NONE);
     assert_non_null(strstr(asked_for, "/identity?end_session=1"));
     assert_int_equal(fix_row("acme", &again.turn)->end, END_NONE);
+    assert_int_equal(turns_seen, 0);
     asked(work.task, asked_arg, 204, SPAN_NONE);
     assert_null(work.task);
     later(later_arg);
     assert_true(span_eq(fix_row("acme", &again.turn)->state, SPAN("aside")));
+    assert_int_equal(turns_seen, 1); /* its end is counted, as that of any other */
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, fix_teardown)

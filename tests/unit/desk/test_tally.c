@@ -1,6 +1,8 @@
 /* What the broker's models and tools did, added up, as Prometheus reads it. */
 #include "web-approval/broker/tally.h"
 
+#include "broker/models/fault.h"
+#include "broker/turn.h"
 #include "common/msg.h"
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
@@ -62,7 +64,7 @@ static void what_was_done_is_added_up(void **state)
     has("gen_ai_client_operation_duration_seconds_sum{model=\"large\"} 100.040");
     has("gen_ai_client_operation_time_to_first_chunk_seconds_count{model=\"large\"} 1");
     has("countersign_model_errors_total{model=\"large\",error_type=\"overloaded\"} 1");
-    has("countersign_model_errors_total{model=\"a\\\"b\\\\c\",error_type=\"_OTHER\"} 1");
+    has("countersign_model_errors_total{model=\"a\\\"b\\\\c\\\\x0a\",error_type=\"_OTHER\"} 1");
     has("countersign_model_tokens_total{model=\"large\",gen_ai_token_type=\"input\"} 200");
     has("countersign_model_cost_total{model=\"large\"} 3.000000");
     has("countersign_tool_errors_total{gen_ai_tool_name=\"run_command\",error_type=\"timeout\"} 1");
@@ -98,6 +100,31 @@ static void what_was_not_asked_took_no_time(void **state)
     seen(BROKER_SEEN_MODEL, "large", "stopped", 1, 0);
     has("countersign_model_errors_total{model=\"large\",error_type=\"stopped\"} 1");
     broker_tally_free(&desk.tally);
+}
+
+static void is_told_apart(enum broker_seen what, const char *word)
+{
+    seen(what, "m", word, 1, 0);
+    if (strstr(text(), "_OTHER") != NULL)
+        fail_msg("%s is counted as _OTHER", word);
+    broker_tally_free(&desk.tally);
+}
+
+/* What the broker says went wrong is counted under that word: a new one has to be known here as well. */
+static void every_word_of_the_brokers_is_told_apart(void **state)
+{
+    static const char *const asked[] = {"cancelled", "stopped", "no-lease", "summary"};
+    static const char *const called[] = {"timeout", "tool_error", "unknown"};
+    unsigned faults = 0;
+    for (int k = FAULT_NONE + 1; fault_name((enum fault_kind)k)[0] != '\0'; k++, faults++)
+        is_told_apart(BROKER_SEEN_MODEL, fault_name((enum fault_kind)k));
+    assert_int_equal(faults, FAULT_TOO_LARGE);
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+        is_told_apart(BROKER_SEEN_MODEL, asked[i]);
+    for (size_t i = 0; i < sizeof(called) / sizeof(called[0]); i++)
+        is_told_apart(BROKER_SEEN_TOOL, called[i]);
+    for (int e = END_COMPLETED + 1; e < TURN_ENDS; e++)
+        is_told_apart(BROKER_SEEN_TURN, turn_end_name((enum turn_end)e));
 }
 
 static void spans(uint64_t sent, uint64_t lost)
@@ -144,12 +171,23 @@ static void no_counter_begins_again(void **state)
     broker_tally_free(&desk.tally);
 }
 
-/* Two names that are shown alike are one series: two of them would be refused with all the rest. */
-static void what_is_shown_alike_is_counted_as_one(void **state)
+/* Whatever bytes a name has: two names are two series, and the name of each is said. */
+static void names_that_are_no_ascii_stay_apart(void **state)
 {
+    char name[BROKER_SEEN_NAME + 1] = "";
     seen(BROKER_SEEN_TOOL, "read\xc3\xa9", "", 1, 0);
+    seen(BROKER_SEEN_TOOL, "read\xc3\xb6", "", 1, 0);
     seen(BROKER_SEEN_TOOL, "read", "", 1, 0);
-    has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"read\"} 2");
+    seen(BROKER_SEEN_TOOL, "", "", 1, 0);
+    memset(name, 0xe9, sizeof(name) - 1);
+    name[0] = 'a'; /* of which there is more than is shown: cut between two bytes */
+    seen(BROKER_SEEN_TOOL, name, "", 1, 0);
+    seen(BROKER_SEEN_TOOL, name, "", 1, 0);
+    has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"read\"} 1");
+    has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"read\\\\xc3\\\\xa9\"} 1");
+    has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"read\\\\xc3\\\\xb6\"} 1");
+    has("gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name=\"?\"} 1");
+    assert_non_null(strstr(text(), "\\xe9\"} 2\n"));
     broker_tally_free(&desk.tally);
 }
 
@@ -172,6 +210,12 @@ static void what_cannot_be_read_is_not_counted(void **state)
 static void more_names_than_are_told_apart(void **state)
 {
     char name[32];
+    seen(BROKER_SEEN_MODEL, "_OTHER", "", 1, 0); /* a name of its own, and of the rest: one series */
+    for (unsigned i = 0; i < TALLY_NAMES_MAX; i++) {
+        snprintf(name, sizeof(name), "model-%u", i);
+        seen(BROKER_SEEN_MODEL, name, "", 1, 0);
+    }
+    has("gen_ai_client_operation_duration_seconds_count{model=\"_OTHER\"} 3");
     for (unsigned i = 0; i < 3 * TALLY_NAMES_MAX; i++) {
         snprintf(name, sizeof(name), "tool-%u", i);
         seen(BROKER_SEEN_TOOL, name, "", 1, 0);
@@ -187,9 +231,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_done_is_added_up),
         cmocka_unit_test(what_was_not_asked_took_no_time),
+        cmocka_unit_test(every_word_of_the_brokers_is_told_apart),
         cmocka_unit_test(turns_that_nobody_runs_are_as_they_were_said_last),
         cmocka_unit_test(no_counter_begins_again),
-        cmocka_unit_test(what_is_shown_alike_is_counted_as_one),
+        cmocka_unit_test(names_that_are_no_ascii_stay_apart),
         cmocka_unit_test(what_cannot_be_read_is_not_counted),
         cmocka_unit_test(more_names_than_are_told_apart),
     };

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "broker/mcp/mcp.h"
 #include "common/dynbuf.h"
 #include "proxy/judge/tickets/digest.h"
 #include "proxy/judge/tickets/retry.h"
@@ -451,6 +452,44 @@ static void what_is_only_nearly_so_counts_as_it_is(void **state)
     }
 }
 
+/* A call of an MCP server's tool that says of which trace it is, as large as one that does, of nothing but this. */
+static void call_of(struct dynbuf *b, const char *values, const char *trace)
+{
+    struct span one = span_str(values);
+    dynbuf_init(b, RETRY_JSON_MAX);
+    (void)dynbuf_addf(
+        b,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"_meta\":{\"traceparent\":"
+        "\"%s\"},\"name\":\"t\",\"arguments\":{\"a\":[",
+        trace);
+    for (size_t n = sizeof("{'a':[]}") - 1; n + one.n <= MCP_TRACED_MAX; n += one.n)
+        (void)dynbuf_add(b, one);
+    b->n--; /* the last comma */
+    (void)dynbuf_add(b, SPAN("]}}}"));
+    assert_true(dynbuf_ok(b));
+}
+
+/* Another worker that sends such a call once more has no second ticket, however dense it is. */
+static void a_call_of_another_trace_joins(void **state)
+{
+    static const char *const values[] = {"1,", "[],", "{},", "\"\",", "\"a\",", "{\"\":1},"};
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        struct made m;
+        struct dynbuf first, then;
+        open_made(&m);
+        (void)dynbuf_add(&m.type, SPAN("application/json"));
+        finish(&m);
+        call_of(&first, values[i], "00-a");
+        call_of(&then, values[i], "00-b");
+        struct keys a = keys_of(&m, dynbuf_span(&first)), b = keys_of(&m, dynbuf_span(&then));
+        if (same(&a.digest, &b.digest) || !same(&a.join, &b.join))
+            fail_msg("%s", values[i]);
+        dynbuf_free(&first);
+        dynbuf_free(&then);
+        close_made(&m);
+    }
+}
+
 /* A part that reads like a parameter, and one that reads like two. */
 static void parts_cannot_be_cut_anew(void **state)
 {
@@ -553,6 +592,7 @@ int main(void)
         cmocka_unit_test(two_runs_join_and_two_effects_never),    cmocka_unit_test(a_byte_makes_another_request),
         cmocka_unit_test(what_is_only_nearly_so_counts_as_it_is), cmocka_unit_test(parts_cannot_be_cut_anew),
         cmocka_unit_test(fields_that_vary_count_for_the_digest),  cmocka_unit_test(a_retry_signed_anew_joins),
+        cmocka_unit_test(a_call_of_another_trace_joins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -444,13 +444,24 @@ static void metrics_are_of_all_since_the_begin(void **state)
     body_has("\"count\":\"2\"");
     answer(403, "");
     assert_int_equal(export_lost(w.metrics), 2);
-    assert_int_equal(timer_ms, 0); /* until there is more to say */
+    assert_int_equal(timer_ms, EXPORT_EVERY_MS); /* nobody has them: they are said again, though nothing is new */
+    time_comes();
+    assert_int_equal(sent, 3);
+    body_has("\"count\":\"2\"");
+    for (unsigned i = 0; i < 10; i++) { /* ever more seldom */
+        answer(403, "");
+        time_comes();
+    }
+    assert_int_equal(sent, 13);
+    answer(403, "");
+    assert_int_equal(timer_ms, EXPORT_AGAIN_MOST_MS);
     add(3);
     time_comes();
     body_has("\"count\":\"3\"");
     answer(200, "");
+    assert_int_equal(timer_ms, 0); /* until there is more to say */
     assert_int_equal(export_waiting(w.metrics), 0);
-    assert_int_equal(export_lost(w.metrics), 2);
+    assert_int_equal(export_lost(w.metrics), 13);
 }
 
 /* Whoever asks second would end the identity of the first. */

@@ -157,13 +157,18 @@ static void budgets_of_tenants(void **state)
 /* What runs here, and what of the rest would be said in vain. */
 static void one_part_of_the_broker_alone(void **state)
 {
-#define STORE "store: \"postgresql://me@127.0.0.1/b\""
+#define STORE  "store: \"postgresql://me@127.0.0.1/b\""
+#define SERVES STORE ", only: [stream], http: \"127.0.0.1:0\""
     static const struct {
         const char *broker, *said;
     } bad[] = {
         {STORE ", only: [turn], http: \"127.0.0.1:0\"", "http: with only: [turn]"},
         {STORE ", only: [turn], people: [bob]", "people: with only: [turn]"},
-        {STORE ", only: [stream], http: \"127.0.0.1:0\", workers: 3", "workers: with only: [stream]"},
+        {SERVES ", workers: 3", "workers: with only: [stream]"},
+        {SERVES ", image: debian", "image: with only: [stream]"},
+        {SERVES ", lanes: { default: web }", "lanes: with only: [stream]"},
+        {SERVES ", otlp: \"https://collector.example/v1/traces\"", "otlp: with only: [stream]"},
+        {SERVES ", otlp_metrics: \"https://collector.example/v1/metrics\"", "otlp_metrics: with only: [stream]"},
         {STORE ", only: [stream]", "needs the key \"http\""},
         {STORE ", only: [stream], http: \"0.0.0.0:80\"", "loopback"},
         {STORE ", only: [stream, turn]", "needs the key \"http\""},
@@ -188,7 +193,7 @@ static void one_part_of_the_broker_alone(void **state)
     assert_true(c->broker.duties == DUTY_TURN && c->broker.workers == 4 && c->broker.address[0] == '\0');
     config_free(&c);
     assert_null(load_as(false, STORE ", only: turn", &e)); /* its models are asked through the gateway */
-    if ((c = load_as(false, STORE ", only: [stream], http: \"127.0.0.1:0\"", &e)) == NULL)
+    if ((c = load_as(false, SERVES, &e)) == NULL)
         fail_msg("%s", e.text);
     assert_true(c->broker.duties == DUTY_STREAM && c->broker.workers == 0 && c->broker.address[0] != '\0');
     config_free(&c);

@@ -21,6 +21,15 @@ static void words_are_read(void **state)
     assert_string_equal(duty_words(0), "nothing");
 }
 
+/* Where there is no broker, nothing is done; that is no part which is done alone. */
+static void what_is_done_alone_is_one_of_them(void **state)
+{
+    assert_string_equal(duty_alone(DUTY_STREAM), "stream");
+    assert_string_equal(duty_alone(DUTY_TURN), "turn");
+    assert_string_equal(duty_alone(DUTY_ALL), "");
+    assert_string_equal(duty_alone(0), "");
+}
+
 static void what_is_none_is_refused_by_its_name(void **state)
 {
     static const struct {
@@ -49,6 +58,7 @@ static void what_is_none_is_refused_by_its_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(words_are_read),
+                                       cmocka_unit_test(what_is_done_alone_is_one_of_them),
                                        cmocka_unit_test(what_is_none_is_refused_by_its_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,9 @@
 #ifndef TESTS_UNIT_BROKER_HEALTH_HEALTH_H
 #define TESTS_UNIT_BROKER_HEALTH_HEALTH_H
 
+#include "broker/serve/health.h"
+#include "broker/store/ops.h"
+
 static void health_says(struct door *at, const char *key, const char *what, const char *never)
 {
     struct asker *a = knocks(at);
@@ -26,6 +29,11 @@ static void a_heart_beats(void)
     timer_free(&turn);
 }
 
+static enum bstore_result cannot_be_asked(struct bstore *s, uint64_t ms, struct bstore_waiting *out)
+{
+    return BS_FAIL;
+}
+
 static void it_is_said_that_nobody_runs_turns(void **state)
 {
     const struct id worker = fix_id(1);
@@ -45,6 +53,18 @@ static void it_is_said_that_nobody_runs_turns(void **state)
                 "1970");
     a_heart_beats();
     assert_true(waits_said == 0 && !serve.says_idle); /* once is none */
+    a_heart_beats();
+    assert_true(waits_said == 1 && serve.says_idle);
+    /* A look at a store that cannot be asked knows nothing, and begins the count anew. */
+    const struct bstore_ops deaf = {.waiting = cannot_be_asked};
+    struct bstore gone = {.ops = &deaf};
+    health_look(&serve, &gone);
+    assert_true(serve.idle_looks == 0 && !serve.says_idle);
+    a_heart_beats();
+    assert_true(waits_said == 0 && !serve.says_idle);
+    health_look(&serve, &gone);
+    a_heart_beats();
+    assert_true(waits_said == 0 && !serve.says_idle); /* nor are these two of them in a row */
     a_heart_beats();
     assert_true(waits_said == 1 && serve.says_idle);
     (void)fix_chat("other", NULL);

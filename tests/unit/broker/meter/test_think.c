@@ -362,6 +362,14 @@ static void what_is_not_asked_any_more_keeps_nobody_waiting(void **state)
     hears(hears_arg, WIRE_END, SPAN_NONE);
     assert_int_equal(told.heard, HEARD_NO_ANSWER);
     fix_ok(bstore_ask(fix, &other, 1, SPAN("model"), &all));
+    fix_ok(bstore_ask(fix, &other, 1, SPAN("model"), NULL));
+    task.found.live = SPAN_NONE;
+    ask(true);
+    task.tried = UINT64_MAX; /* another one was there when it was asked, and is not now */
+    is_answered(500, "application/json");
+    hears(hears_arg, WIRE_END, SPAN_NONE);
+    assert_int_equal(told.heard, HEARD_NO_ANSWER);
+    fix_ok(bstore_ask(fix, &other, 1, SPAN("model"), &all));
 }
 
 static void who_waits_looks_later_each_time(void **state)

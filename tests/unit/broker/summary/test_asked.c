@@ -222,12 +222,103 @@ static void what_is_too_long_for_one_a_larger_one_is_asked(void **state)
     leaves_it(t);
 }
 
+static void fails_twice(unsigned nth)
+{
+    answers("so far", "max_tokens");
+    assert_int_equal(sent, nth);
+    answers(" ", "end_turn");
+}
+
+/* That a summary was looked for and not had is no try of the model that is asked then. */
+static void a_model_is_asked_again_though_no_summary_was_to_be_had(void **state)
+{
+    struct bstore_chatted c = has_said(SAYS("user", "the first"), SAYS("user", "the third"));
+    struct task *t = takes_it();
+    is_asked(t, 1, "small-1", false);
+    refuses(413);
+    is_asked(t, 2, "small-1", true);
+    fails_twice(3);
+    is_asked(t, 4, "small-1", false);
+    assert_int_equal(t->agent.attempts, FAULT_TRIES_MAX);
+    refuses(503);
+    assert_int_equal(t->agent.state, LOOP_STOPPED);
+    later(later_arg);
+    assert_true(span_eq(fix_row("acme", &c.turn)->state, SPAN("queued")));
+}
+
+/* What has room without one is asked when the step may be begun once more only, and no summary before it. */
+static void no_summary_is_the_last_attempt(void **state)
+{
+    (void)has_said(says_long(LARGE), says_long(LESS));
+    struct task *t = takes_it();
+    leaves_it(t);
+    fix_exec("UPDATE step SET attempts=6 WHERE state='open'");
+    t = takes_it();
+    is_asked(t, 2, "small-1", true);
+    fails_twice(3);
+    is_asked(t, 4, "small-1", false);
+    assert_int_equal(t->agent.attempts, LOOP_ATTEMPTS_MAX);
+    leaves_it(t);
+    fix_exec("UPDATE step SET attempts=7 WHERE state='open'");
+    t = takes_it();
+    is_asked(t, 5, "small-1", false);
+    leaves_it(t);
+}
+
+/* Of the next step it is asked for again, of this one it is not. */
+static void a_summary_that_failed_is_asked_for_in_the_next_step(void **state)
+{
+    (void)has_said(says_long(LARGE), says_long(LESS));
+    struct task *t = takes_it();
+    is_asked(t, 1, "small-1", true);
+    t->unsummed = t->step;
+    assert_false(summary_due(t));
+    t->step++;
+    assert_true(summary_due(t));
+    t->step--;
+    leaves_it(t);
+}
+
+/* What has no room any more when it is asked, and no summary either: it ends, and is not begun again and again. */
+static void what_grows_behind_a_summary_that_failed_ends(void **state)
+{
+    (void)has_said(says_long(LARGE), says_long(LARGE));
+    struct task *t = takes_it();
+    is_asked(t, 1, "small-1", true);
+    think_end(t);
+    t->agent.summary = false;
+    t->unsummed = t->step;
+    think_begin(t);
+    assert_int_equal(sent, 1);
+    assert_int_equal(t->agent.state, LOOP_ENDING);
+    leaves_it(t);
+}
+
+/* Of the turn's, which what was asked for nothing is in. */
+static void no_question_is_asked_past_a_budget(void **state)
+{
+    (void)has_said(says_long(LARGE), says_long(LESS));
+    struct task *t = takes_it();
+    is_asked(t, 1, "small-1", true);
+    t->agent.budget.tokens = 240;
+    fails_twice(2);
+    assert_int_equal(sent, 2);
+    assert_int_equal(t->agent.state, LOOP_ENDING);
+    leaves_it(t);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, fix_teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(a_summary_that_is_none_ends_no_turn), T(what_has_no_room_without_one_ends),
+    const struct CMUnitTest tests[] = {T(a_summary_that_is_none_ends_no_turn),
+                                       T(what_has_no_room_without_one_ends),
                                        T(a_summary_that_is_too_long_is_made_of_less),
-                                       T(what_is_too_long_for_one_a_larger_one_is_asked)};
+                                       T(what_is_too_long_for_one_a_larger_one_is_asked),
+                                       T(a_model_is_asked_again_though_no_summary_was_to_be_had),
+                                       T(no_summary_is_the_last_attempt),
+                                       T(a_summary_that_failed_is_asked_for_in_the_next_step),
+                                       T(what_grows_behind_a_summary_that_failed_ends),
+                                       T(no_question_is_asked_past_a_budget)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

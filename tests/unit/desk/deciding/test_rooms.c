@@ -377,7 +377,11 @@ static void health_says_that_nobody_runs_turns_and_what_each_broker_does(void **
     assert_int_equal(get("/health"), 0);
     answer(M_STATUS, "{\"roles\":[{\"role\":\"broker\",\"does\":\"turn\",\"pid\":7,\"ready\":true,\"fails\":0}]}");
     assert_true(says("no process runs turns") && says("2 turns waiting, the first for") && says("broker: turn"));
+    /* A broker that serves nobody has numbers, and no conversations; without one there are neither. */
+    assert_true(says("href=\"/models\"") && !says("href=\"/conversations\""));
     broker_tally_free(&desk.tally);
+    assert_int_equal(get("/freeze"), 200);
+    assert_true(!says("href=\"/models\"") && !says("href=\"/conversations\""));
 }
 
 static void writes_are_frozen_by_its_own_form_alone(void **state)

@@ -1,11 +1,12 @@
 /* The page of models and tools: where it is slow, where it fails, which kind of task is unstable; in words, the worst
- * first, of whatever names somebody chose. */
+ * first, of whatever names somebody chose. And what is said where there are no conversations. */
 #include "common/msg.h"
 #include "common/net/chan.h"
 #include "proxy/msgs.h"
 #include "tests/kit.h"
 #include "web-approval/broker/tally.h"
 #include "web-approval/route.h"
+#include "web-approval/talks/talks.h"
 
 static struct desk desk;
 static struct exchange x;
@@ -79,6 +80,16 @@ static void nothing_yet(void **state)
     assert_null(strstr(is, " | "));
 }
 
+/* Where no turns are run, it stays so. */
+static void nothing_ever(void **state)
+{
+    (void)snprintf(desk.broker_only, sizeof(desk.broker_only), "stream");
+    has(page(), "Nothing is counted here.The broker of this gateway runs no turns (broker: only: [stream])");
+    (void)snprintf(desk.broker_only, sizeof(desk.broker_only), "turn");
+    has(page(), "No model was asked yet.");
+    desk.broker_only[0] = '\0';
+}
+
 static void the_worst_is_said_and_comes_first(void **state)
 {
     for (unsigned i = 1; i <= 20; i++)
@@ -119,8 +130,8 @@ static void all_is_well(void **state)
     seen(BROKER_SEEN_MODEL, "small", "", 999, 0);
     seen(BROKER_SEEN_TURN, "code", "cancelled", 1, 0);
     const char *is = page();
-    has(is, "Slowest: the model small, 95 % of whose calls take at most 999 ms. No call has failed. Every turn ended "
-            "well, but for those that somebody cancelled.");
+    has(is, "Slowest: the model small, 95 % of whose calls take at most 999 ms. No call has failed. Every turn that "
+            "a worker ended, ended well, but for those that somebody cancelled.");
     has(is, "First token, half within none yet");
     has(is, "No tool was called yet.");
     has(is, "Ended well none yet");
@@ -182,13 +193,34 @@ static void names_are_text(void **state)
     has(page(), "&lt;img src=x&gt;__*");
 }
 
+/* What whoever asks for conversations is told where none are had. */
+static void why_there_are_no_conversations_is_said(void **state)
+{
+    static const struct {
+        const char *only, *said;
+    } of[] = {{"", "here is no broker"}, {"stream", "here is no broker"}, {"turn", "runs turns and serves nobody"}};
+    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+        (void)snprintf(desk.broker_only, sizeof(desk.broker_only), "%s", of[i].only);
+        talks_begin(&x, NULL, NULL);
+        assert_int_equal(x.status, 503);
+        if (span_find(dynbuf_span(&x.out), span_str(of[i].said)) == x.out.n)
+            fail_msg("%s: %.*s", of[i].only, SPAN_FMT(dynbuf_span(&x.out)));
+    }
+    desk.broker_only[0] = '\0';
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        T(nothing_yet),           T(the_worst_is_said_and_comes_first), T(all_is_well),
-        T(rare_faults_are_there), T(times_are_the_last_ones),           T(the_most_frequent_kinds_are_named),
-        T(names_are_text)};
+    const struct CMUnitTest tests[] = {T(nothing_yet),
+                                       T(nothing_ever),
+                                       T(the_worst_is_said_and_comes_first),
+                                       T(all_is_well),
+                                       T(rare_faults_are_there),
+                                       T(times_are_the_last_ones),
+                                       T(the_most_frequent_kinds_are_named),
+                                       T(names_are_text),
+                                       T(why_there_are_no_conversations_is_said)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
