@@ -426,8 +426,9 @@ static unsigned all_at_stake(void)
 /* By the worker, or by one that is killed at it. */
 static void done_by(struct worker *w, struct doing d)
 {
-    bool stored = d.a == NULL || d.a->what == DO_BEGIN || d.a->what == DO_PLAN || d.a->what == DO_SETTLE ||
-                  d.a->what == DO_CHECKPOINT || d.a->what == DO_FINISH || d.a->what == DO_GIVE_BACK;
+    bool stored = d.a == NULL || d.a->what == DO_BEGIN || d.a->what == DO_THINK || d.a->what == DO_PLAN ||
+                  d.a->what == DO_SETTLE || d.a->what == DO_CHECKPOINT || d.a->what == DO_FINISH ||
+                  d.a->what == DO_GIVE_BACK;
     d.w = w;
     texts++;
     if (kills_on && kills_all() && d.what == TAKES)
