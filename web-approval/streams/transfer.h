@@ -23,7 +23,7 @@ struct transfer_of {
     bool takes;        /* the request's body is its input */
     bool rests;        /* it may have nothing to say for as long as it likes */
     enum share_of share;
-    void (*done)(struct exchange *x, const struct transfer_end *e);
+    void (*done)(struct exchange *x, const struct transfer_end *e); /* answers x before it returns */
 };
 
 struct transfer {

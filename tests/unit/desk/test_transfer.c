@@ -20,6 +20,7 @@
 #include "web-approval/ask.h"
 #include "web-approval/server.h"
 #include "web-approval/streams/follow.h"
+#include "web-approval/streams/transfer.h"
 
 enum { PIECE = 32 * 1024, ANSWER_MAX = 1024 * 1024, LATER = 9999 /* a message of the test's: so many ms are over */ };
 
@@ -479,6 +480,28 @@ static void what_may_rest_keeps_its_place(void **state)
     assert_false(follow_stands_still(&f, 100 * SHARE_STILL_MS));
 }
 
+static void answers_nothing(struct exchange *x, const struct transfer_end *e)
+{
+}
+
+/* Nothing comes any more that could answer: what the end was left without is an answer all the same. */
+static void an_end_is_never_without_an_answer(void **state)
+{
+    static const struct transfer_of of = {.done = answers_nothing};
+    static struct desk d;
+    struct exchange x = {.desk = &d, .transfer = &of, .place = PLACE_CONTROL, .file = -1};
+    struct transfer t = {.x = &x, .runs = true};
+    dynbuf_init(&x.out, 1 << 16);
+    dynbuf_init(&t.said, 16);
+    dynbuf_init(&t.words, 16);
+    arena_init(&x.arena, 1 << 16);
+    assert_int_equal(transfer_lost(&t), TRANSFER_ANSWERED);
+    assert_int_equal(x.status, 503);
+    assert_true(x.out.n > 0);
+    dynbuf_free(&x.out);
+    arena_free(&x.arena);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, finish)
@@ -493,6 +516,7 @@ int main(void)
         TEST(entries_are_taken_apart),
         TEST(what_makes_no_sense_is_asked_of_nobody),
         cmocka_unit_test(what_may_rest_keeps_its_place),
+        cmocka_unit_test(an_end_is_never_without_an_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
