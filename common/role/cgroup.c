@@ -17,7 +17,8 @@ enum {
     CPU_PERIOD_US = 100000,
     DIR_ROOM = 2 * PATH_MAX,
     FILE_ROOM = DIR_ROOM + 64,
-    END_TRIES = 100,
+    END_TRIES = 100,    /* moments */
+    SWEEP_TRIES = 1000, /* the same, of all together */
     V1 = 1,
     V2 = 2,
 };
@@ -31,6 +32,8 @@ static const struct {
                    {CGROUP_CPU, "cpu"},
                    {CGROUP_COUNTER, "cpuacct"}};
 enum { CONTROLLERS = sizeof(controllers) / sizeof(controllers[0]) };
+
+static const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
 
 /* --- files ------------------------------------------------------------------ */
 
@@ -436,18 +439,18 @@ bool cgroup_try_end(struct cgroup *c)
 
 void cgroup_end(struct cgroup *c)
 {
-    static const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
-
     for (int i = 0; i < END_TRIES && !cgroup_try_end(c); i++)
         (void)nanosleep(&moment, NULL);
     c->n = 0;
 }
 
-static void sweep_dir(const char *dir, const char *prefix, unsigned version)
+/* How many of them are there still. */
+static unsigned sweep_dir(const char *dir, const char *prefix, unsigned version)
 {
     struct cgroup c = {.n = 1};
     DIR *d = opendir(dir);
     const struct dirent *e;
+    unsigned left = 0;
 
     while (d && (e = readdir(d)) != NULL) {
         if (strncmp(e->d_name, prefix, strlen(prefix)) != 0)
@@ -455,29 +458,40 @@ static void sweep_dir(const char *dir, const char *prefix, unsigned version)
         int n = snprintf(c.folder[0].path, CGROUP_PATH, "%s/%s", dir, e->d_name);
         c.folder[0].version = version;
         c.n = n > 0 && n < CGROUP_PATH;
-        cgroup_end(&c);
+        left += !cgroup_try_end(&c);
     }
     if (d)
         closedir(d);
+    return left;
 }
 
-void cgroup_sweep(const char *proc, const char *prefix)
+static unsigned sweep_once(struct places *p, const char *prefix)
 {
     char path[DIR_ROOM];
+    unsigned left = 0;
+
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        if (find_mount(p->mountinfo, controllers[i].name, p->point) == 0 &&
+            find_own(p->cgroup, controllers[i].name, p->own) == 0) {
+            place(p, path);
+            left += sweep_dir(path, prefix, V1);
+        }
+    if (find_mount(p->mountinfo, NULL, p->point) != 0 || find_own(p->cgroup, NULL, p->own) != 0)
+        return left;
+    do {
+        place(p, path);
+        left += sweep_dir(path, prefix, V2);
+    } while (up(p));
+    return left;
+}
+
+/* All are killed before any is waited for: a busy kernel takes seconds to end the processes of many. */
+void cgroup_sweep(const char *proc, const char *prefix)
+{
     struct places p;
 
     if (read_places(&p, proc) != 0)
         return;
-    for (size_t i = 0; i < CONTROLLERS; i++)
-        if (find_mount(p.mountinfo, controllers[i].name, p.point) == 0 &&
-            find_own(p.cgroup, controllers[i].name, p.own) == 0) {
-            place(&p, path);
-            sweep_dir(path, prefix, V1);
-        }
-    if (find_mount(p.mountinfo, NULL, p.point) != 0 || find_own(p.cgroup, NULL, p.own) != 0)
-        return;
-    do {
-        place(&p, path);
-        sweep_dir(path, prefix, V2);
-    } while (up(&p));
+    for (int i = 0; i < SWEEP_TRIES && sweep_once(&p, prefix) > 0; i++)
+        (void)nanosleep(&moment, NULL);
 }

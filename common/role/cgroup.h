@@ -51,7 +51,7 @@ void cgroup_usage(const struct cgroup *c, struct cgroup_usage *u);
 bool cgroup_try_end(struct cgroup *c) MUSTCHECK;
 void cgroup_end(struct cgroup *c);
 /* The same of all whose name begins so, at the places where cgroup_make would put one: what a process left behind
- * that could not end them. */
+ * that could not end them. Waits up to ten seconds for all of them together. */
 void cgroup_sweep(const char *proc, const char *prefix);
 
 #endif

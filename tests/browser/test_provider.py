@@ -15,7 +15,7 @@ from provider import Real, setup  # noqa: E402
 from servers import npm_modules  # noqa: E402
 
 
-@test("E26 provider")
+@test("E26 browser")
 def the_button_leads_there_and_back(lab):
     port, real = free_port(), Real(lab, {"a1": {"preferred_username": "alice"}, "m1": {"preferred_username": "mallory"}})
     up, gw = setup(lab, real, port)

@@ -317,14 +317,14 @@ class Lab:
 
 
 def shims():
-    """The first process of each sandbox below this test."""
+    """The first process of each sandbox below this test that lives."""
     parents, found = {}, []
     for entry in os.listdir("/proc"):
         try:
             if entry.isdigit():
                 fields = pathlib.Path(f"/proc/{entry}/stat").read_text().rpartition(")")
                 parents[int(entry)] = int(fields[2].split()[1])
-                if "countersign-shi" in fields[0]:
+                if "countersign-shi" in fields[0] and fields[2].split()[0] != "Z":
                     found.append(int(entry))
         except (FileNotFoundError, ProcessLookupError):
             pass

@@ -24,6 +24,7 @@
 static char top[] = "/tmp/cs-limits-XXXXXX";
 static const char *without; /* a file that new cgroups lack */
 static bool busy;           /* cgroups cannot be removed yet */
+static pid_t busy_with[2];  /* none of them as long as one of these lives */
 
 static void put(const char *dir, const char *file, const char *text)
 {
@@ -80,7 +81,10 @@ int __wrap_rmdir(const char *path);
 int __wrap_rmdir(const char *path)
 {
     char words[PATH_MAX + 16];
-    if (busy) {
+    for (int i = 0; i < 2; i++)
+        if (busy_with[i] > 0 && waitpid(busy_with[i], NULL, WNOHANG) != 0)
+            busy_with[i] = 0;
+    if (busy || busy_with[0] > 0 || busy_with[1] > 0) {
         errno = EBUSY;
         return -1;
     }
@@ -97,6 +101,7 @@ static int begin(void **state)
         return -1;
     without = NULL;
     busy = false;
+    memset(busy_with, 0, sizeof(busy_with));
     for (const char *const *d = (const char *const[]){"proc", "fs", "fs/user", "fs/user/app", NULL}; *d; d++) {
         (void)snprintf(path, sizeof(path), "%s/%s", top, *d);
         if (__real_mkdir(path, 0755) != 0)
@@ -449,6 +454,29 @@ static void what_is_frozen_dies_before_it_goes_on(void **state)
     cgroup_end(&c);
 }
 
+/* Of many that an earlier gateway left behind, none is waited for before each is killed. */
+static void all_that_was_left_behind_ends_together(void **state)
+{
+    static const char *const leaf[] = {"leaf-1", "leaf-2"};
+    struct cgroup_amounts a = {.memory = 64 << 20};
+    struct cgroup c;
+    char text[16], path[32];
+    mount_version_1_with_a_freezer();
+    a.freezes = true;
+    for (int i = 0; i < 2; i++) {
+        busy_with[i] = waiting();
+        assert_true(cgroup_make(&c, at("proc"), leaf[i], &a));
+        (void)snprintf(text, sizeof(text), "%d\n", (int)busy_with[i]);
+        (void)snprintf(path, sizeof(path), "fs/f/%s", leaf[i]);
+        put(at(path), "cgroup.procs", text);
+    }
+    cgroup_sweep(at("proc"), "leaf-");
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(path, sizeof(path), "fs/f/%s", leaf[i]);
+        assert_int_equal(access(at(path), F_OK), -1);
+    }
+}
+
 static void without_one_memory_is_limited_for_each_process(void **state)
 {
     struct limits l = {.memory = 64 << 20};
@@ -490,6 +518,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_freezes_is_made_with_it, begin, end),
         cmocka_unit_test_setup_teardown(what_is_used_is_read_where_it_is_counted, begin, end),
         cmocka_unit_test_setup_teardown(what_is_frozen_dies_before_it_goes_on, begin, end),
+        cmocka_unit_test_setup_teardown(all_that_was_left_behind_ends_together, begin, end),
         cmocka_unit_test_setup_teardown(without_one_memory_is_limited_for_each_process, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
