@@ -456,6 +456,8 @@ def operation(name, steps, words, prepares=None, holds=None, status=0, then_so=N
                     forked = ["twin"] if who == "shim" and done and name == "is_forked" else None
                     # Who waits ends before it is given away, and then another one is started.
                     forked = ["box"] if who == "shim" and step != DONE and name == "is_claimed" else forked
+                    # What no warden has heard of yet, the next one starts.
+                    forked = ["box"] if who == "warden" and done and step == START[0][0] else forked
                     lab.wait_for("that no sandbox runs", lambda: w.running() in ([], forked))
                 if holds:
                     holds(w, done)
