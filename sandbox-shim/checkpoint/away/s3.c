@@ -19,6 +19,7 @@
 #include "common/role/role.h"
 #include "common/sign/sign.h"
 #include "common/time/instant.h"
+#include "sandbox-shim/checkpoint/away/answer.h"
 #include "sandbox-shim/checkpoint/away/carrier.h"
 
 enum {
@@ -170,36 +171,13 @@ static int ask(const char *method, const char *url, struct curl_slist *fields, s
     return 0;
 }
 
-/* What stands between these two, in an answer of ours or S3's. */
-static struct span between(struct span all, struct span begins, struct span ends)
-{
-    size_t at = span_find(all, begins);
-    struct span rest = at < all.n ? span_from(all, at + begins.n) : SPAN_NONE;
-    size_t end = span_find(rest, ends);
-
-    return at < all.n && end < rest.n ? span_first(rest, end) : SPAN_NONE;
-}
-
-static bool plain(struct span s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= 'A' && s.p[i] <= 'Z') ||
-              (s.p[i] >= '0' && s.p[i] <= '9') || s.p[i] == '-' || s.p[i] == '_'))
-            return false;
-    return s.n > 0 && s.n <= 64;
-}
-
 /* A code of the gateway's or the store's own, and no other word of an answer. */
 static int refused(long status, struct err *e)
 {
-    struct span all = dynbuf_span(&s3.answer), code = between(all, SPAN("\"code\":\""), SPAN("\""));
+    struct span code = answer_code(dynbuf_span(&s3.answer));
 
-    if (!plain(code))
-        code = between(all, SPAN("<CountersignCode>"), SPAN("</"));
-    if (!plain(code))
-        code = between(all, SPAN("<Code>"), SPAN("</"));
     return err_set(e, "the checkpoint store, or the policy of requests to it, says %ld%s%.*s", status,
-                   plain(code) ? " " : "", plain(code) ? (int)code.n : 0, (const char *)code.p);
+                   code.n > 0 ? " " : "", SPAN_FMT(code));
 }
 
 /* --- a lease --------------------------------------------------------------------------------- */
@@ -234,6 +212,7 @@ static int64_t lasts(struct span expires)
 static int lease(struct err *e)
 {
     char url[PATH_MAX_], field[TEXT];
+    struct answer_lease is = {.id = SPAN_NONE};
     struct curl_slist *ttl = curl_slist_append(NULL, "X-aws-ec2-metadata-token-ttl-seconds: 300"), *token = NULL;
     long status = 0;
     int rc = -1;
@@ -250,7 +229,6 @@ static int lease(struct err *e)
     (void)snprintf(url, sizeof(url), METADATA "meta-data/iam/security-credentials/%s", s3.credential);
     if (status == 200 && ask("GET", url, token, SPAN_NONE, &status, e) != 0)
         goto out;
-    struct span all = dynbuf_span(&s3.answer);
     if (status != 200) {
         (void)err_set(
             e,
@@ -259,14 +237,12 @@ static int lease(struct err *e)
             s3.credential, status);
         goto out;
     }
-    struct span id = between(all, SPAN("\"AccessKeyId\":\""), SPAN("\"")),
-                secret = between(all, SPAN("\"SecretAccessKey\":\""), SPAN("\""));
-    if (id.n == 0 || secret.n == 0 || keep(s3.key_id, TEXT, id) != 0 || keep(s3.secret, TEXT, secret) != 0 ||
-        keep(s3.token, sizeof(s3.token), between(all, SPAN("\"Token\":\""), SPAN("\""))) != 0)
+    if (answer_lease(dynbuf_span(&s3.answer), &is) != 0 || keep(s3.key_id, TEXT, is.id) != 0 ||
+        keep(s3.secret, TEXT, is.secret) != 0 || keep(s3.token, sizeof(s3.token), is.token) != 0)
         err_set(e, "the lease that was given is none that signs: the credential %s needs lease: aws", s3.credential);
     else
         rc = 0;
-    s3.until = seconds() + lasts(between(all, SPAN("\"Expiration\":\""), SPAN("\"")));
+    s3.until = seconds() + lasts(is.expires);
 out:
     s3.leased = rc == 0;
     dynbuf_reset(&s3.answer);
@@ -363,10 +339,7 @@ static int asked_once(const char *method, const char *path, const char *query, s
  * write that may have arrived it says so, and holds the next one like it for the same. */
 static bool is_busy(long status)
 {
-    struct span all = dynbuf_span(&s3.answer);
-
-    return (status == 500 || status == 503) && between(all, SPAN("\"code\":\""), SPAN("\"")).n == 0 &&
-           between(all, SPAN("<CountersignCode>"), SPAN("</")).n == 0;
+    return (status == 500 || status == 503) && !answer_is_ours(dynbuf_span(&s3.answer));
 }
 
 /* path: below the bucket. Each of these requests may be sent twice. */
@@ -439,12 +412,10 @@ static int drop(void *arg, const char *key, struct err *e)
 static int names(struct span all, away_name_fn *fn, void *ctx, struct err *e)
 {
     char key[AWAY_KEY_MAX], begins[PATH_MAX_];
-    size_t at;
+    struct span name;
 
     path_of("", begins);
-    while ((at = span_find(all, SPAN("<Key>"))) < all.n) {
-        struct span name = between(all, SPAN("<Key>"), SPAN("</Key>"));
-        all = span_from(all, at + 5);
+    while (answer_name(&all, &name)) {
         if (!span_starts(name, span_str(begins)) || name.n - strlen(begins) >= sizeof(key))
             continue;
         (void)snprintf(key, sizeof(key), "%.*s", SPAN_FMT(span_from(name, strlen(begins))));
@@ -477,12 +448,7 @@ static int list_page(const char *prefix, struct dynbuf *token, away_name_fn *fn,
     dynbuf_free(&query);
     if (rc != 0)
         return -1;
-    struct span all = dynbuf_span(&s3.answer), cut = between(all, SPAN("<IsTruncated>"), SPAN("<"));
-    dynbuf_reset(token);
-    if (span_eq(cut, SPAN("false")))
-        return 0;
-    (void)dynbuf_add(token, between(all, SPAN("<NextContinuationToken>"), SPAN("<")));
-    return span_eq(cut, SPAN("true")) && dynbuf_ok(token) && token->n > 0
+    return answer_more(dynbuf_span(&s3.answer), token) == 0
                ? 0
                : err_set(e, "what the checkpoint store says of what it has cannot be read");
 }
