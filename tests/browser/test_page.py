@@ -46,7 +46,7 @@ def the_desks_server_alone(lab):
 def a_person_approves_on_the_page_and_the_write_passes(lab):
     up = lab.upstream()
     secret = lab.canary(secrets.token_urlsafe(40))
-    gw = Gateway(lab, simple_policy(up), {"api": secret.encode()}, hold="inline_wait: 120s, expires: 10m")
+    gw = Gateway(lab, simple_policy(up), {"api": secret.encode()}, hold="inline_wait: 10m, expires: 2h")
     client = lab.start(["curl", "-sS", "--max-time", "200", "--suppress-connect-headers", "-D", "-", "--data-binary",
                         '{"amount": 5}', "-H", "Content-Type: application/json", f"https://{up.name}:{up.port}/pay"],
                        env=gw.client_env())
@@ -61,7 +61,7 @@ def a_person_approves_on_the_page_and_the_write_passes(lab):
 @test()
 def the_page_weighs_little_and_asks_nobody_else(lab):
     up = lab.upstream()
-    gw = Gateway(lab, simple_policy(up), {"api": lab.canary(secrets.token_urlsafe(40)).encode()}, hold="inline_wait: 0s, expires: 10m")
+    gw = Gateway(lab, simple_policy(up), {"api": lab.canary(secrets.token_urlsafe(40)).encode()}, hold="inline_wait: 0s, expires: 2h")
     lab.run(["curl", "-sS", "--data-binary", '{"amount": 5}', "-H", "Content-Type: application/json",
              f"https://{up.name}:{up.port}/pay"], env=gw.client_env(), rc=0)
     ticket, page = gw.pending()["id"], Page(gw)
@@ -92,7 +92,7 @@ def what_a_person_is_told_of_the_policy(lab):
     # a hold of /large, and of /pay past its limit; other writes are what no rule fits
     policy = simple_policy(up, extra=small).replace("effect: [write, delete]", "effect: [write, delete], path: /large").replace(
         "name: test\n", f"name: test\nlearning: until {until}\n")
-    gw = Gateway(lab, policy, {"api": lab.canary(secrets.token_urlsafe(40)).encode()}, hold="inline_wait: 0s, expires: 10m")
+    gw = Gateway(lab, policy, {"api": lab.canary(secrets.token_urlsafe(40)).encode()}, hold="inline_wait: 0s, expires: 2h")
 
     def post(path):
         lab.run(["curl", "-sS", "--max-time", "60", "--data-binary", '{"amount": 5}', "-H", "Content-Type: application/json",

@@ -48,7 +48,7 @@ def policy(up, more="", private=True, cleartext=False):
         use = "" if n and not cleartext else ", use: api"
         rules += f"""  - {{ id: read{n}, match: {{ {place}, effect: read }}, decide: allow{use} }}
   - {{ id: posts{n}, match: {{ {place}, method: POST, path: "/w/**" }}, decide: allow{use} }}
-  - {{ id: writes{n}, match: {{ {place}, effect: [write, delete] }}, except: [{{ path: "/w/**", method: POST }}], decide: hold{use}, approve: {{ within: 10m }} }}
+  - {{ id: writes{n}, match: {{ {place}, effect: [write, delete] }}, except: [{{ path: "/w/**", method: POST }}], decide: hold{use}, approve: {{ within: 2h }} }}
   - {{ id: guard{n}, match: {{ {place}, path: ["/guard", "/guard/**"] }}, decide: deny }}
 """
     return f"""version: 1
@@ -78,7 +78,7 @@ def wide(up, text):
 
 
 class Rig:
-    def __init__(self, lab, more="", config="", hold="inline_wait: 0s, expires: 10m, pending: 1000", private=True, cleartext=False):
+    def __init__(self, lab, more="", config="", hold="inline_wait: 0s, expires: 2h, pending: 1000", private=True, cleartext=False):
         self.lab = lab
         self.up = lab.upstream("upstream.test", "other.test")
         self.secret = lab.canary(secrets.token_urlsafe(32))

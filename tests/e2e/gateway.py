@@ -31,7 +31,7 @@ ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk", "f
 
 
 class Gateway:
-    def __init__(self, lab, policy, secrets=(), hold="inline_wait: 5m, expires: 10m", config="", ca=(), listeners=(),
+    def __init__(self, lab, policy, secrets=(), hold="inline_wait: 10m, expires: 2h", config="", ca=(), listeners=(),
                  listen="127.0.0.1", env=None, desk='http: "localhost:0"'):
         self.env = env
         self.lab, self.state = lab, lab.dir / "state"
@@ -299,7 +299,7 @@ rules:
 """
 
 
-def git_setup(lab, push="hold", hold="inline_wait: 5m, expires: 10m"):
+def git_setup(lab, push="hold", hold="inline_wait: 10m, expires: 2h"):
     """A Git server behind a gateway, and a clone of its repository: (server, gateway, environment, clone)."""
     git = lab.git_server()
     gw = Gateway(lab, git_policy(git, push), {"demo": f"{git.user}:{git.password}".encode()}, hold=hold)

@@ -11,7 +11,7 @@ from harness import main, test
 
 def setup(lab):
     up = lab.upstream("upstream.test")
-    gw = Gateway(lab, simple_policy(up), {"api": lab.canary("audit-canary-value").encode()}, hold="inline_wait: 0s, expires: 10m")
+    gw = Gateway(lab, simple_policy(up), {"api": lab.canary("audit-canary-value").encode()}, hold="inline_wait: 0s, expires: 2h")
     lab.leaves("pending", "approved")
     for path in ("/one", "/two"):
         lab.run(["curl", "-s", "-X", "POST", "-d", "x", f"https://upstream.test:{up.port}{path}"], env=gw.client_env(), rc=0)

@@ -25,7 +25,7 @@ NEVER = re.compile("[\u202a-\u202e\u2066-\u2069\u200b-\u200f\u2060\ufeff\u061c\u
 
 def policy(up):
     places = [f"{{ host: {host}, port: {up.port}, effect: [write, delete, spend, admin, exec] }}" for host in HOSTS]
-    rules = "".join(f"  - id: writes-{n}\n    match: {place}\n    decide: hold\n    approve: {{ within: 10m }}\n"
+    rules = "".join(f"  - id: writes-{n}\n    match: {place}\n    decide: hold\n    approve: {{ within: 2h }}\n"
                     for n, place in enumerate(places))
     ups = "".join(upstream_yaml(host, up.port, up.ca) for host in HOSTS)
     packs = f"[git@1, {{ pack: npm@1, hosts: [\"{HOSTS[1]}:{up.port}\"] }}]"
@@ -193,7 +193,7 @@ def check_large(lab, gw, up, page):
 @test("E14 page", "E16 page", "E17 page", "E18 page", "E19 page", "E20 page")
 def each_is_flagged_or_blocked(lab):
     up = lab.upstream(*HOSTS)
-    gw = Gateway(lab, policy(up), hold="inline_wait: 0s, expires: 10m")
+    gw = Gateway(lab, policy(up), hold="inline_wait: 0s, expires: 2h")
     page, wrong = Page(gw), []
     lab.leaves("approved")
     cases = [Case(path) for path in sorted(FOLDER.rglob("*.txt"), key=lambda p: p.name)]

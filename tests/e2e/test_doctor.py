@@ -296,7 +296,7 @@ def on_the_host(lab):
 def the_status_says_what_is_in_force_what_waits_and_what_the_files_say_now(lab):
     lab.leaves("pending")
     up, token = lab.upstream(), lab.canary(secrets.token_urlsafe(32))
-    gw = Gateway(lab, simple_policy(up), {"api": token.encode()}, hold="inline_wait: 1s, expires: 10m")
+    gw = Gateway(lab, simple_policy(up), {"api": token.encode()}, hold="inline_wait: 1s, expires: 2h")
 
     def files():
         return {pathlib.Path(f["name"]).name: f["state"] for f in gw.cli_json("status")["files"]}
@@ -330,7 +330,7 @@ def the_status_says_what_is_in_force_what_waits_and_what_the_files_say_now(lab):
     assert b"CHANGED since it was read" in gw.cli("status").out
     gw.cli("reload", rc=0)
     assert set(files().values()) == {"same"} and doctor() is None
-    gw.config.write_text(gw.config.read_text().replace("expires: 10m", "expires: 11m"))
+    gw.config.write_text(gw.config.read_text().replace("expires: 2h", "expires: 3h"))
     gw.cli("reload", rc=0)
     assert gw.cli_json("status")["needs_restart"] == "hold" and b"in: hold" in gw.cli("status").out
     gw.policy.unlink()

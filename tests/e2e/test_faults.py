@@ -29,7 +29,7 @@ class Write:
     def __init__(self, lab):
         self.lab, self.up = lab, lab.upstream()
         self.gw = Gateway(lab, simple_policy(self.up), {"api": lab.canary(secrets.token_urlsafe(32)).encode()},
-                          hold="inline_wait: 10s, expires: 10m")
+                          hold="inline_wait: 10s, expires: 2h")
         self.env = self.gw.client_env()
         self.url = f"https://{self.up.name}:{self.up.port}"
         self.post = [*CURL, "--data-binary", "pay=1", self.url + "/pay"]

@@ -85,7 +85,7 @@ def a_denial_says_the_operators_words(lab):
 @test("E29 connect", "E30 connect")
 def the_retry_joins_its_ticket_and_collects_the_answer(lab):
     lab.leaves("pending")
-    up, secret, gw = setup(lab, hold="inline_wait: 1s, expires: 10m")
+    up, secret, gw = setup(lab, hold="inline_wait: 1s, expires: 2h")
     command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
     first = lab.run(command, env=env, rc=0)
     ticket = gw.pending()
@@ -110,7 +110,7 @@ def the_retry_joins_its_ticket_and_collects_the_answer(lab):
 @test("E28 connect")
 def a_ticket_nobody_decides_expires_and_denies(lab):
     lab.leaves("pending")
-    up, secret, gw = setup(lab, within="2s", hold="inline_wait: 1s, expires: 10m")
+    up, secret, gw = setup(lab, within="2s", hold="inline_wait: 1s, expires: 2h")
     command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
     lab.run(command, env=env, rc=0)
     ticket = gw.tickets("all")[0]["id"]
@@ -124,7 +124,7 @@ def a_ticket_nobody_decides_expires_and_denies(lab):
 def a_clock_that_jumps_lengthens_no_life(lab):
     """The deadline is kept by two clocks. A jump back of the one is the same as its deadline a day later: the other ends it."""
     lab.leaves("pending")
-    up, secret, gw = setup(lab, within="4s", hold="inline_wait: 0s, expires: 10m")
+    up, secret, gw = setup(lab, within="4s", hold="inline_wait: 0s, expires: 2h")
     day = 24 * 3600 * 1000
     for n, column in enumerate(("expires_ms", "expires_boot_ms")):
         command, env = curl(gw, up, f"/things{n}", "-X", "POST", "--data-binary", "a=1")
@@ -142,7 +142,7 @@ def a_clock_that_jumps_lengthens_no_life(lab):
 
 @test("E7 connect")
 def tickets_survive_a_restart_of_everything(lab):
-    up, secret, gw = setup(lab, hold="inline_wait: 1s, expires: 10m")
+    up, secret, gw = setup(lab, hold="inline_wait: 1s, expires: 2h")
     command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
     lab.run(command, env=env, rc=0)
     ticket = gw.pending()["id"]
@@ -161,7 +161,7 @@ def tickets_survive_a_restart_of_everything(lab):
 @test("E21 connect")
 def at_most_64_tickets_wait_for_one_sandbox(lab):
     lab.leaves("pending")
-    up, secret, gw = setup(lab, hold="inline_wait: 0s, expires: 10m, pending: 3")
+    up, secret, gw = setup(lab, hold="inline_wait: 0s, expires: 2h, pending: 3")
     for n in range(3):
         lab.run(curl(gw, up, f"/t{n}", "-X", "POST", "--data-binary", "x")[0], env=gw.client_env(), rc=0)
     done = lab.run(curl(gw, up, "/t3", "-X", "POST", "--data-binary", "x")[0], env=gw.client_env(), rc=0)
@@ -171,7 +171,7 @@ def at_most_64_tickets_wait_for_one_sandbox(lab):
 
 @test("B52 connect")
 def a_deny_that_came_after_the_approval_wins(lab):
-    up, secret, gw = setup(lab, hold="inline_wait: 1s, expires: 10m")
+    up, secret, gw = setup(lab, hold="inline_wait: 1s, expires: 2h")
     command, env = curl(gw, up, "/things", "-X", "POST", "--data-binary", "a=1")
     lab.run(command, env=env, rc=0)
     gw.approve(gw.pending()["id"])

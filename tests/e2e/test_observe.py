@@ -183,7 +183,7 @@ def a_recorded_exchange_is_judged_again_alone(lab):
 
 @test()
 def more_than_can_be_recorded_ends_the_recording_and_nothing_else(lab):
-    up, gw = setup(lab, hold="inline_wait: 1s, expires: 10m")
+    up, gw = setup(lab, hold="inline_wait: 1s, expires: 2h")
     get(lab, gw, up)
     lab.expects("judge: the recording ends: ")
     lab.leaves("pending")

@@ -80,7 +80,7 @@ def a_denied_push_shows_the_operators_words_and_fails(lab):
 
 @test("E30 run")
 def the_session_is_the_workspaces_a_later_run_joins_the_ticket(lab):
-    git, run, head = git_run(lab, hold="inline_wait: 1s, expires: 10m")
+    git, run, head = git_run(lab, hold="inline_wait: 1s, expires: 2h")
     first = run("git", "-C", "app", "push", "origin", "HEAD:main", rc=1)
     ticket = run.gw.pending()["id"]
     assert ticket[:10].encode() in first.both, first.text()
@@ -93,7 +93,7 @@ def the_session_is_the_workspaces_a_later_run_joins_the_ticket(lab):
 @test()
 def another_workspaces_approval_is_not_this_ones(lab):
     lab.leaves("approved", "pending")
-    run = Run(lab, hold="inline_wait: 1s, expires: 10m")
+    run = Run(lab, hold="inline_wait: 1s, expires: 2h")
     ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
     run(*ask)
     run.gw.approve(run.gw.pending()["id"])
@@ -363,7 +363,7 @@ def what_waits_is_said_once_with_where_to_decide_it_and_then_what_became_of_it(l
 @test()
 def what_is_still_open_at_the_end_is_said_and_told_from_what_an_earlier_run_left(lab):
     lab.leaves("pending", "approved")
-    run = Run(lab, hold="inline_wait: 1s, expires: 10m")
+    run = Run(lab, hold="inline_wait: 1s, expires: 2h")
     ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
     again = r"is open until \d\d:\d\d: once it is approved, repeat the request or run this again\n"
     said = run(*ask).err.decode()
@@ -419,7 +419,7 @@ def each_of_two_runs_at_once_knows_its_own_request(lab):
 @test()
 def of_what_many_other_runs_left_a_few_are_named(lab):
     lab.leaves("pending")
-    run = Run(lab, hold="inline_wait: 1s, expires: 10m")
+    run = Run(lab, hold="inline_wait: 1s, expires: 2h")
     run("sh", "-c", " & ".join(f"{shlex.join(CURL)} --data-binary a={n} {run.url()}" for n in range(5)) + "; wait")
     said = run("sleep", "1").err.decode()
     assert said.count("from another run (") == 3, said

@@ -114,7 +114,7 @@ def in_json_it_replaces_a_text(lab):
 @test()
 def an_approver_sees_the_mark_and_a_retry_with_another_key_is_the_same_request(lab):
     lab.leaves("pending")
-    up, secret, gw = setup(lab, "query: key", write="hold", hold="inline_wait: 1s, expires: 10m")
+    up, secret, gw = setup(lab, "query: key", write="hold", hold="inline_wait: 1s, expires: 2h")
     first = ask(lab, gw, up, "/things?key=lease-one&a=1", "-X", "POST", "--data-binary", "n=1")
     assert b"HTTP/1.1 403" in first.out and up.effects() == {}, first.text()
     ticket = gw.pending()

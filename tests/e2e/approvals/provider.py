@@ -17,7 +17,7 @@ PEOPLE = "approvers:\n  leads: { groups: [leads] }\n  touched: { groups: [leads]
 
 
 def policy(up, provider, by="leads"):
-    text = simple_policy(up).replace("approve: { within: 10m }", f"approve: {{ within: 10m, by: {by} }}").replace("rules:\n", PEOPLE + "rules:\n")
+    text = simple_policy(up).replace("approve: { within: 2h }", f"approve: {{ within: 2h, by: {by} }}").replace("rules:\n", PEOPLE + "rules:\n")
     return text.replace("credentials:\n", provider.yaml + "credentials:\n", 1)
 
 

@@ -56,7 +56,7 @@ def a_ticket_says_whether_its_client_waits_or_since_when_it_is_gone(lab):
 @test("E30 restart")
 def who_was_told_to_ask_again_is_gone_and_so_is_everybody_after_a_restart(lab):
     lab.leaves("pending")
-    up, gw = setup(lab, hold="inline_wait: 1s, expires: 10m")
+    up, gw = setup(lab, hold="inline_wait: 1s, expires: 2h")
     told, env = command(gw, up, "/things", "--data-binary", "a=1")
     lab.run(told, env=env, rc=0)
     ticket = gw.pending()["id"]

@@ -28,7 +28,7 @@ def press(person, ticket):
 @test("E3 claimed")
 def it_is_told_taken_over_and_decides_nothing(lab):
     up, gw = setup(lab)
-    gw.policy.write_text(simple_policy(up).replace("approve: { within: 10m }", "approve: { within: 10m, by: leads }").replace("rules:\n", LEADS + "rules:\n"))
+    gw.policy.write_text(simple_policy(up).replace("approve: { within: 2h }", "approve: { within: 2h, by: leads }").replace("rules:\n", LEADS + "rules:\n"))
     gw.cli("reload", rc=0)
     alice, bob, carol = added(gw, "alice", "--group", "leads"), added(gw, "bob", "--group", "leads"), added(gw, "carol")
     agent = start(lab, gw, up, "/things", "--data-binary", "a=1")

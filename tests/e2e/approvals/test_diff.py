@@ -170,7 +170,7 @@ def the_first_push_to_a_repository_is_compared_with_nothing(lab):
 @test()
 def many_pushes_are_looked_at_in_turn(lab):
     """Also those of one sandbox that asks for more than may wait: those that are decided make room."""
-    _, gw, env, work = setup(lab, wish="optional", hold="inline_wait: 0s, expires: 10m")
+    _, gw, env, work = setup(lab, wish="optional", hold="inline_wait: 0s, expires: 2h")
     for n in range(20):
         (work / "a.txt").write_text(f"{n}\n")
         commit(lab, work, env)

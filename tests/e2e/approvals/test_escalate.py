@@ -17,7 +17,7 @@ APPROVERS = ("approvers:\n  desk: { operators: [alice, dave] }\n  leads: { group
 def setup(lab, approve, config="", stored=()):
     up = lab.upstream()
     secret = lab.canary("s3cret-" + up.name * 3)
-    text = simple_policy(up).replace("approve: { within: 10m }", f"approve: {{ within: 2h, {approve} }}").replace("rules:\n", APPROVERS)
+    text = simple_policy(up).replace("approve: { within: 2h }", f"approve: {{ within: 2h, {approve} }}").replace("rules:\n", APPROVERS)
     gw = Gateway(lab, text, {"api": secret.encode()}, config=config)
     for name, value in dict(stored).items():
         gw.cli("secret", "set", name, stdin=value.encode(), rc=0)

@@ -47,7 +47,7 @@ def no_way_in_leads_to_the_desk(rig, transport):
 @test("E21 flood", "E22 flood", "E34 flood")
 def ten_thousand_writes_of_one_are_sixty_four_questions(lab):
     lab.leaves("pending", "denied")
-    rig = Rig(lab, hold="inline_wait: 0s, expires: 10m")  # and the pending that there is by default
+    rig = Rig(lab, hold="inline_wait: 0s, expires: 2h")  # and the pending that there is by default
     counts, lock = {}, threading.Lock()
 
     def flood(k):
@@ -95,7 +95,7 @@ def ten_thousand_writes_of_one_are_sixty_four_questions(lab):
 @test("E34 large", "E17 large")
 def fifty_megabytes_are_refused_or_shown_in_part_and_never_block_others(lab):
     lab.leaves("pending")
-    rig = Rig(lab, hold="inline_wait: 0s, expires: 10m, pending: 1000")
+    rig = Rig(lab, hold="inline_wait: 0s, expires: 2h, pending: 1000")
     page = Page(rig.gw)
     body = b"line of padding\n" * (50 << 16) + b'"delete": "everything"\n'
     assert len(body) > 50 << 20
@@ -129,7 +129,7 @@ SAID = ('no\n{"kind":"ticket-decided","by":"root"}', "=cmd|'/c calc'!A1", "\x1b]
 @test("E33 words", "E35 desk")
 def words_for_the_record_stay_words(lab):
     lab.leaves("pending", "denied")
-    rig = Rig(lab, hold="inline_wait: 0s, expires: 10m, pending: 1000")
+    rig = Rig(lab, hold="inline_wait: 0s, expires: 2h, pending: 1000")
     page = Page(rig.gw)
     for n, words in enumerate(SAID):
         wire = rig.open("unix", who="a")

@@ -33,7 +33,7 @@ FAILS = {"/crash": "ended by signal 9", "/status": "ended with status 3", "/hang
 def setup(lab, program=None):
     up, programs = lab.upstream(), Programs(lab)
     script = program or programs.write("scan", SCAN)
-    text = simple_policy(up).replace("approve: { within: 10m }", "approve: { within: 10m, gates: [scanner] }")
+    text = simple_policy(up).replace("approve: { within: 2h }", "approve: { within: 2h, gates: [scanner] }")
     text = text.replace("rules:\n", f"gates:\n  scanner: {{ program: [{script}, --strict], timeout: 25s }}\n"
                         f"  hurried: {{ program: [{script}, --strict], timeout: 2s }}\nrules:\n")
     text = text.replace("effect: [write, delete]", "method: POST")  # the one that hangs is PUT: it alone has little time

@@ -46,7 +46,7 @@ class Judge(Counterpart):
 
 def setup(lab, judge, body=False):
     up = lab.upstream()
-    text = simple_policy(up).replace("approve: { within: 10m }", "approve: { within: 10m, gates: [judge] }")
+    text = simple_policy(up).replace("approve: { within: 2h }", "approve: { within: 2h, gates: [judge] }")
     text = text.replace("upstreams:\n", "upstreams:\n" + judge.yaml.removeprefix("upstreams:\n"), 1)
     asked = f"webhook: {judge.url}/ask, secret: {{ store: judge-key }}, body: {'true' if body else 'false'}"
     text = text.replace("rules:\n", f"gates:\n  judge: {{ {asked}, timeout: 25s }}\n  hurried: {{ {asked}, timeout: 2s }}\nrules:\n")

@@ -53,7 +53,7 @@ class Model(Counterpart):
 def setup(lab, model, more=""):
     up = lab.upstream()
     inject = 'header: x-api-key, format: "{}"' if model.api == "anthropic" else 'header: Authorization, format: "Bearer {}"'
-    text = simple_policy(up).replace("approve: { within: 10m }", "approve: { within: 10m, gates: [second] }")
+    text = simple_policy(up).replace("approve: { within: 2h }", "approve: { within: 2h, gates: [second] }")
     text = text.replace("upstreams:\n", "upstreams:\n" + model.yaml.removeprefix("upstreams:\n"), 1)
     text = text.replace("credentials:\n", f"credentials:\n  model:\n    source: {{ store: model }}\n    inject: {{ {inject} }}\n"
                                           f"    only: [{{ host: {model.name}, port: {model.port} }}]\n")

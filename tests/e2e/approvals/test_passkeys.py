@@ -17,7 +17,7 @@ PEOPLE = "approvers:\n  leads: { groups: [leads], step_up: passkey }\n"
 def setup(lab):
     up = lab.upstream()
     secret = lab.canary("s3cret-" + up.name * 3)
-    text = simple_policy(up).replace("approve: { within: 10m }", "approve: { within: 10m, by: leads }").replace("rules:\n", PEOPLE + "rules:\n")
+    text = simple_policy(up).replace("approve: { within: 2h }", "approve: { within: 2h, by: leads }").replace("rules:\n", PEOPLE + "rules:\n")
     return up, Gateway(lab, text, {"api": secret.encode()})
 
 

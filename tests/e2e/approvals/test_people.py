@@ -16,7 +16,7 @@ LEADS = "approvers:\n  leads: { groups: [leads], quorum: 2 }\n  bob: { operators
 
 def policy(up, by):
     text = simple_policy(up)
-    return text.replace("approve: { within: 10m }", f"approve: {{ within: 10m, {by} }}").replace("rules:\n", LEADS + "rules:\n")
+    return text.replace("approve: { within: 2h }", f"approve: {{ within: 2h, {by} }}").replace("rules:\n", LEADS + "rules:\n")
 
 
 def setup(lab, by):

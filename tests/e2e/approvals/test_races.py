@@ -10,8 +10,8 @@ from attack import Rig, everywhere
 from harness import PATIENCE, main, test
 from ways import TUNNELS
 
-LONG = "inline_wait: 5m, expires: 10m, pending: 1000"
-SHORT = "inline_wait: 20s, expires: 10m, pending: 1000"
+LONG = "inline_wait: 10m, expires: 2h, pending: 1000"
+SHORT = "inline_wait: 20s, expires: 2h, pending: 1000"
 
 
 def newest(rig, known):
@@ -63,7 +63,7 @@ def write(wire, method="POST", path="/h/pay?x=1", fields=FIELDS, body=b'{"n":1}'
     return wire.head(method, path.replace("/h/", f"/h/{wire.transport}/"), *fields, f"Content-Length: {len(body)}") + body
 
 
-@everywhere("E2 E29", TUNNELS, hold="inline_wait: 0s, expires: 10m, pending: 1000")
+@everywhere("E2 E29", TUNNELS, hold="inline_wait: 0s, expires: 2h, pending: 1000")
 def a_yes_is_to_these_bytes_alone(rig, transport):
     known, wire = all_of(rig), rig.open(transport)
     rig.held("E2 asked", wire.talk(write(wire), 1))
@@ -232,7 +232,7 @@ def a_yes_at_the_moment_of_an_end_is_one_or_none(lab):
 def a_yes_at_the_end_of_its_time_is_in_time_or_too_late(lab):
     lab.leaves("approved")
     rig = Rig(lab, hold=SHORT)
-    rig.gw.policy.write_text(rig.gw.policy.read_text().replace("within: 10m", "within: 1s"))
+    rig.gw.policy.write_text(rig.gw.policy.read_text().replace("within: 2h", "within: 1s"))
     rig.reload()
     known, seen = all_of(rig), set()
     for n in range(12):

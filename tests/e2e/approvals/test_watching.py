@@ -33,7 +33,7 @@ def view(lab, gw):
 
 @test("E17 terminal")
 def a_yes_is_taken_of_what_stands_on_the_screen_alone(lab):
-    up, gw = room.setup(lab, hold="inline_wait: 120s, expires: 10m")
+    up, gw = room.setup(lab, hold="inline_wait: 10m, expires: 2h")
     screen = view(lab, gw)
     screen.until(b"Nothing waits")
     client = room.start(lab, gw, up, "/small", "--data-binary", "hello there")

@@ -278,7 +278,7 @@ def no_split_changes_what_is_decided(rig, transport):
         wire.close()
 
 
-@everywhere("A34", hold="inline_wait: 20s, expires: 10m")
+@everywhere("A34", hold="inline_wait: 20s, expires: 2h")
 def who_goes_while_a_write_is_held_leaves_a_ticket_and_nothing_else(rig, transport):
     for n, way in enumerate(("end", "half", "reset")):
         wire = rig.open(transport)

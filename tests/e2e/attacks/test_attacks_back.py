@@ -223,7 +223,7 @@ def an_answer_that_leads_elsewhere_is_not_followed(rig, transport):
 
 @test("D32 unix", "E25 unix", "D32 absolute", "E25 connect", "E8 absolute")
 def a_ticket_is_its_own_sandboxs_alone(lab):
-    rig = Rig(lab, hold="inline_wait: 0s, expires: 10m, pending: 100")
+    rig = Rig(lab, hold="inline_wait: 0s, expires: 2h, pending: 100")
     a, b = rig.open("unix", who="a"), rig.open("unix", who="b")
     write = a.head("POST", "/h/pay", "Content-Length: 3", "X-Id: 1") + b"n=1"
     rig.held("a asks", a.talk(write, 1))

@@ -195,8 +195,8 @@ def managed(place):
     return f"""  - {{ id: gone, match: {{ {place}, path: "/w-gone/**", effect: read }}, decide: allow, use: unset }}
   - {{ id: file, match: {{ {place}, path: "/w-file/**", effect: read }}, decide: allow, use: filed }}
   - {{ id: soon, match: {{ {place}, path: "/h-soon/**", method: PUT }}, decide: hold, use: api, approve: {{ within: 1s }} }}
-  - {{ id: hgone, match: {{ {place}, path: "/h-gone/**", method: PUT }}, decide: hold, use: unset, approve: {{ within: 10m }} }}
-  - {{ id: hfile, match: {{ {place}, path: "/h-file/**", method: PUT }}, decide: hold, use: filed, approve: {{ within: 10m }} }}
+  - {{ id: hgone, match: {{ {place}, path: "/h-gone/**", method: PUT }}, decide: hold, use: unset, approve: {{ within: 2h }} }}
+  - {{ id: hfile, match: {{ {place}, path: "/h-file/**", method: PUT }}, decide: hold, use: filed, approve: {{ within: 2h }} }}
 """
 
 
@@ -308,7 +308,7 @@ def a_map(up):
   - {{ id: zz-rule-not{n}, match: {{ {place}, path: "/m/not/**" }}, except: [{{ query: {{ zzquery: [yes1] }} }}], decide: deny }}
   - {{ id: zz-rule-scope{n}, scope: zz-scope, match: {{ {place}, path: "/m/scope/**" }}, decide: deny }}
   - {{ id: zz-rule-say{n}, match: {{ {place}, path: "/m/say/**" }}, decide: deny, say: "{SAY}", instead: "{ELSE}" }}
-  - {{ id: zz-rule-hold{n}, match: {{ {place}, path: "/m/hold/**", method: PUT }}, decide: hold{"" if n else ", use: zzcred"}, approve: {{ by: zz-approvers, within: 10m }} }}
+  - {{ id: zz-rule-hold{n}, match: {{ {place}, path: "/m/hold/**", method: PUT }}, decide: hold{"" if n else ", use: zzcred"}, approve: {{ by: zz-approvers, within: 2h }} }}
 """
     place = f"host: {up.name}, port: {up.port}"
     return text + f"""  - {{ id: zz-rule-cred, match: {{ {place}, path: "/m/cred/**", effect: read }}, decide: allow, use: zzcred }}

@@ -30,14 +30,14 @@ rules:
     match: {{ {place}, effect: [write, delete] }}
     decide: hold
     use: api
-    approve: {{ within: 10m, {more} }}
+    approve: {{ within: 2h, {more} }}
 {also}"""
 
 
 def setup(lab, more=GRANTS, **keys):
     up = lab.upstream()
     secret = lab.canary(secrets.token_urlsafe(32))
-    keys.setdefault("hold", "inline_wait: 1s, expires: 10m")
+    keys.setdefault("hold", "inline_wait: 1s, expires: 2h")
     return up, Gateway(lab, policy(up, more), {"api": secret.encode()}, **keys)
 
 

@@ -486,7 +486,7 @@ def what_is_open_when_a_reload_comes(lab):
 
 
 def own_holds(up):
-    return f"  - {{ id: own, match: {{ host: other.test, port: {up.port}, method: POST }}, decide: hold, approve: {{ within: 10m }} }}\n"
+    return f"  - {{ id: own, match: {{ host: other.test, port: {up.port}, method: POST }}, decide: hold, approve: {{ within: 2h }} }}\n"
 
 
 @everywhere("E44", more=own_holds, apart=True)

@@ -5,12 +5,12 @@ import room  # noqa: F401
 from attack import everywhere, fields_of
 from harness import main
 
-WAITS = "inline_wait: 0s, expires: 10m, pending: 1000"
+WAITS = "inline_wait: 0s, expires: 2h, pending: 1000"
 
 
 def once(up):
     """Reads that are held, and reads that are counted, of paths that end the connection instead of an answer."""
-    return "".join(f"""  - {{ id: held{n}, match: {{ host: {up.name}, port: {port}{scheme}, path: "/drop/held/**" }}, decide: hold{use}, approve: {{ within: 10m }} }}
+    return "".join(f"""  - {{ id: held{n}, match: {{ host: {up.name}, port: {port}{scheme}, path: "/drop/held/**" }}, decide: hold{use}, approve: {{ within: 2h }} }}
   - {{ id: counted{n}, match: {{ host: {up.name}, port: {port}{scheme}, path: "/drop/counted/**" }}, decide: allow{use}, limits: {{ requests: 1000/1d }} }}
 """ for n, (port, scheme, use) in enumerate(((up.port, "", ", use: api"), (up.plain_port, ", scheme: http", ""))))
 
@@ -78,7 +78,7 @@ def what_parts_show_is_what_the_whole_shows(rig, transport):
 
 
 def asked_first(up):
-    return "".join(f"""  - {{ id: asked{n}, match: {{ host: {up.name}, port: {port}{scheme}, path: "/asked/**", method: GET }}, decide: hold{use}, approve: {{ within: 10m }} }}
+    return "".join(f"""  - {{ id: asked{n}, match: {{ host: {up.name}, port: {port}{scheme}, path: "/asked/**", method: GET }}, decide: hold{use}, approve: {{ within: 2h }} }}
 """ for n, (port, scheme, use) in enumerate(((up.port, "", ", use: api"), (up.plain_port, ", scheme: http", ", use: api"))))
 
 

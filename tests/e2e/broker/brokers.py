@@ -45,7 +45,7 @@ credentials:
     except: [{{ method: POST, path: "/things/**" }}]
     decide: hold
     use: api
-    approve: {{ within: 10m }}
+    approve: {{ within: 2h }}
 {rules}"""
 MODELS = """version: 1
 models:

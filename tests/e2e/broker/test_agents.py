@@ -51,7 +51,7 @@ credentials:
     only: [{{ {there} }}]
 rules:
   - {{ id: model, match: {{ {at}, method: POST, path: {path} }}, scope: web, decide: allow, use: model }}
-  - {{ id: writes, match: {{ {there}, effect: write }}, scope: web, decide: hold, use: api, approve: {{ within: 10m }} }}
+  - {{ id: writes, match: {{ {there}, effect: write }}, scope: web, decide: hold, use: api, approve: {{ within: 2h }} }}
 """
 
 

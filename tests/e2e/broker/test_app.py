@@ -45,7 +45,7 @@ def behind(registry, git):
 """ for name, place in at.items()),
         "rules": f"""  - {{ id: packages, match: {{ {at["npm"]}, effect: read }}, decide: allow, use: npm }}
   - {{ id: fetch, match: {{ {at["git"]}, op: [git.fetch, git.fetch.refs] }}, decide: allow, use: git }}
-  - {{ id: push, match: {{ {at["git"]}, op: git.push }}, decide: hold, use: git, approve: {{ within: 10m }} }}
+  - {{ id: push, match: {{ {at["git"]}, op: git.push }}, decide: hold, use: git, approve: {{ within: 2h }} }}
 """,
         "secrets": {"npm": f"{registry.user}:{registry.password}".encode(), "git": f"{git.user}:{git.password}".encode()}}
 

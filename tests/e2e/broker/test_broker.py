@@ -389,7 +389,7 @@ def a_conversation_is_theirs_who_began_it(broker):
     gw = broker.gw
     alice, bob, carol = (Page(types.SimpleNamespace(page=gw.cli_json("operator", "add", name, *more)["url"]))
                          for name, *more in (["alice"], ["bob", "--group", "talkers"], ["carol"]))
-    gw.policy.write_text(gw.policy.read_text().replace("approve: { within: 10m }", "approve: { within: 10m, self_approval: false }"))
+    gw.policy.write_text(gw.policy.read_text().replace("approve: { within: 2h }", "approve: { within: 2h, self_approval: false }"))
     gw.cli("reload", rc=0)
     send = call("run_command", command=f"curl -sS --cacert $CURL_CA_BUNDLE -d two https://{broker.up.name}:{broker.up.port}/ok")
     broker.model.script([send, text("It was another's yes.")])

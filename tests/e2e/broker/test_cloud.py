@@ -45,7 +45,7 @@ class Cloud:
                            f"    only: [{{ host: {NAME} }}]\n",
             "rules": f'  - {{ id: describes, match: {{ host: {NAME}, method: POST, header: {{ X-TC-Action: "Describe*" }} }}, decide: allow, use: keys }}\n'
                      f'  - {{ id: others, match: {{ host: {NAME} }}, except: [{{ header: {{ X-TC-Action: "Describe*" }} }}], decide: hold, use: keys, '
-                     "approve: { within: 10m } }\n",
+                     "approve: { within: 2h } }\n",
             "secrets": {"keys": ":".join((keys["id"], keys["secret"], keys["token"])).encode()}}
 
     def requests(self):

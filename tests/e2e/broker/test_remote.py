@@ -25,7 +25,7 @@ servers:
 """
 POLICY = """  - {{ id: asks, match: {{ {at}, op: mcp.ask }}, decide: allow, use: tools }}
   - {{ id: looks, match: {{ {at}, path: /mcp/new, mcp: {{ tool: [look, lose, big, away] }} }}, decide: allow, use: tools }}
-  - {{ id: notes, match: {{ {at}, path: /mcp/new, mcp: {{ tool: [note, see] }} }}, decide: hold, use: tools, approve: {{ within: 10m }} }}
+  - {{ id: notes, match: {{ {at}, path: /mcp/new, mcp: {{ tool: [note, see] }} }}, decide: hold, use: tools, approve: {{ within: 2h }} }}
   - {{ id: old, match: {{ {at}, path: /mcp/old }}, decide: allow, use: tools }}
 """
 SCHEMA = {"type": "object", "properties": {"what": {"type": "string", "x-mcp-header": "What"}}}

@@ -179,7 +179,7 @@ TOOLS = {
 class World:
     """The tool's server, a gateway before it, and a sandbox for each of what may become of its request, which has that for its name."""
 
-    HELD = {"approved": "within: 10m, inline_wait: 0s", "refused": "within: 10m, inline_wait: 0s",
+    HELD = {"approved": "within: 2h, inline_wait: 0s", "refused": "within: 2h, inline_wait: 0s",
             "late": "within: 1s", "forgotten": "within: 3s, inline_wait: 0s"}
 
     def __init__(self, lab, tool):
@@ -203,7 +203,7 @@ upstreams:
 {upstream_yaml(tool.host, tool.port, tool.ca)}{credential}rules:
   - {{ id: look, match: {{ {place}, effect: read }}, decide: allow{use} }}
 {rules}  - {{ id: forbidden, scope: forbidden, {changes}, decide: deny, say: "{RULE}" }}
-""", {"key": tool.secret} if tool.inject else {}, hold="inline_wait: 1m, expires: 10m")
+""", {"key": tool.secret} if tool.inject else {}, hold="inline_wait: 1m, expires: 2h")
         for case in cases:
             self.work(case).mkdir()
             tool.prepare(self, case)

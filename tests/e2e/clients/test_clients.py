@@ -88,7 +88,7 @@ def a_5_mb_push_needs_one_approval(lab):
 
 @test()
 def git_shows_a_waiting_push_and_the_retry_passes(lab):
-    git, gw, env, work = git_setup(lab, hold="inline_wait: 1s, expires: 10m")
+    git, gw, env, work = git_setup(lab, hold="inline_wait: 1s, expires: 2h")
     head = commit(lab, work, env, 2 * 1024 * 1024)
     done = lab.run(["git", "-C", work, "push", "origin", "HEAD:main"], env=env)
     ticket = gw.pending()["id"]

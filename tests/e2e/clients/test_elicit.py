@@ -33,7 +33,7 @@ packs: [{{ pack: mcp@1, hosts: ["{HOST}:{self.port}"] }}]
 upstreams:
 {upstream_yaml(HOST, self.port, ca.cert)}rules:
   - {{ id: look, match: {{ {place}, effect: read }}, decide: allow }}
-  - {{ id: pay, match: {{ {place}, effect: write }}, decide: hold, approve: {{ within: 10m, inline_wait: {wait} }} }}
+  - {{ id: pay, match: {{ {place}, effect: write }}, decide: hold, approve: {{ within: 2h, inline_wait: {wait} }} }}
 """)
 
     def client(self, elicitation):

@@ -12,7 +12,7 @@ from gateway import Gateway, program, upstream_yaml
 from harness import Skip, main, test
 from servers import docker_registry
 
-HOLD = "inline_wait: 0s, expires: 10m"
+HOLD = "inline_wait: 0s, expires: 2h"
 FORM = """
 import sys, requests
 print(requests.post(sys.argv[1], files={"file": ("a.txt", sys.argv[2])}, data={"b": "c"}).text)

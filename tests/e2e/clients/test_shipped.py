@@ -17,7 +17,7 @@ from gateway import Gateway, Page, commit, program, upstream_yaml
 from harness import TOP, Skip, main, test
 from servers import TokenServer, docker_registry
 
-HOLD = "inline_wait: 0s, expires: 10m"
+HOLD = "inline_wait: 0s, expires: 2h"
 WAIT = b"epeat the same request"  # twine prints the reason of the status alone
 
 
@@ -281,7 +281,7 @@ def git_lfs_fetches_and_stores_once_approved(lab):
     """Its server answers by what the body asks for; the files are at another host, and that they are there is told a third. The addresses
     of a store are new in each run, so it waits for each approval."""
     need("git-lfs", "git-lfs")
-    hub = GitHub(lab, has_git=False, hold="inline_wait: 5m, expires: 10m")
+    hub = GitHub(lab, has_git=False, hold="inline_wait: 10m, expires: 2h")
     up, behind, files = hub.up, hub.behind, {word: hashlib.sha256(word.encode()).hexdigest() for word in ("stored", "new")}
     at, repo = f"github.com:{up.port}", behind.work / "app"
     lab.run(["git", "init", "-q", "-b", "main", repo], rc=0)

@@ -57,7 +57,7 @@ class Told:
         self.gw = Gateway(lab, f"version: 1\nname: words\nupstreams:\n{''.join(upstream_yaml(h, self.up.port, self.up.ca) for h in hosts)}"
                           f"credentials:\n  api: {{ source: {{ store: api }}, inject: {{ header: Authorization, format: 'Bearer {{}}' }}, "
                           f"only: [{{ host: hold.test, port: {self.up.port} }}] }}\nrules:\n{rules}",
-                          {"api": lab.canary(secrets.token_urlsafe(40)).encode()}, hold="inline_wait: 0s, expires: 10m")
+                          {"api": lab.canary(secrets.token_urlsafe(40)).encode()}, hold="inline_wait: 0s, expires: 2h")
 
     def __call__(self, *words, setenv=(), options=(), only=None):
         """Both refusals are in what the command prints (its standard error: only="err"), and nothing got through."""

@@ -253,7 +253,7 @@ rules:
   - {{ id: git-read, match: {{ {place}, effect: read }}, decide: allow, use: git }}
   - {{ id: git-push, match: {{ {place}, op: git.push }}, decide: hold, use: git }}
   - {{ id: git-denied, match: {{ {place}, op: git.push, git: {{ refs: [refs/heads/denied] }} }}, decide: deny, say: "{NO}." }}
-{rules}""", {"api": self.token.encode(), "git": f"{self.git.user}:{self.git.password}".encode()}, hold="inline_wait: 0s, expires: 10m")
+{rules}""", {"api": self.token.encode(), "git": f"{self.git.user}:{self.git.password}".encode()}, hold="inline_wait: 0s, expires: 2h")
 
     def run(self, setup, client, words, host="zoo.test"):
         """Its exit status and what it printed."""

@@ -37,7 +37,7 @@ class Signed:
         said = json.loads(process.ready[1])
         self.port, self.ca = said["port"], said["ca"]
         place = f"host: {self.host}, port: {self.port}"
-        hold = "decide: hold\n    approve: { within: 10m }" if write == "hold" else f"decide: {write}"
+        hold = "decide: hold\n    approve: { within: 2h }" if write == "hold" else f"decide: {write}"
         self.gw = Gateway(lab, f"""version: 1
 name: signed
 upstreams:

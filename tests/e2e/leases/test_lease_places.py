@@ -53,7 +53,7 @@ upstreams:
 rules:
   - {{ id: read, match: {{ {place}, effect: read }}, decide: allow, use: api }}
   - {{ id: write, match: {{ {place}, effect: write }}, decide: {write}, use: api }}
-{more.format(place=place)}""", {"api": self.secret.encode()}, hold="inline_wait: 0s, expires: 10m")
+{more.format(place=place)}""", {"api": self.secret.encode()}, hold="inline_wait: 0s, expires: 2h")
         self.env = self.gw.client_env()
 
     def issue(self):

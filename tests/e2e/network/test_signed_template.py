@@ -49,7 +49,7 @@ class Hooks:
             text += f'    only: [{{ {place}, path: "/{name}/**" }}]\n'
         text += "rules:\n"
         for name in INJECT:
-            hold = "decide: hold\n    approve: { within: 10m }" if write == "hold" else f"decide: {write}"
+            hold = "decide: hold\n    approve: { within: 2h }" if write == "hold" else f"decide: {write}"
             text += f'  - id: {name}-reads\n    match: {{ {place}, path: "/{name}/**", effect: read }}\n    decide: allow\n    use: {name}\n'
             text += f'  - id: {name}-writes\n    match: {{ {place}, path: "/{name}/**", effect: [write, delete] }}\n    {hold}\n    use: {name}\n'
         self.gw = Gateway(lab, text, {name: value.encode() for name, value in stored.items()})

@@ -122,7 +122,7 @@ class Composed(Gateway):
         for old, new in (("/var/lib/countersign", str(self.state)), ("localhost:8088", "localhost:18088")):
             assert old in text
             text = text.replace(old, new)
-        self.config.write_text(text + "hold: { inline_wait: 30s, expires: 10m }\n")
+        self.config.write_text(text + "hold: { inline_wait: 30s, expires: 2h }\n")
         self.agent = cable.Agent(lab, name="gateway")
         self.up()
         for name, value in secret.items():
@@ -157,10 +157,10 @@ credentials:
   demo: {{ source: {{ store: demo }}, inject: {{ basic: true }}, only: [{{ {repo} }}] }}
 rules:
   - {{ id: read, match: {{ {api}, effect: read }}, decide: allow, use: api }}
-  - {{ id: write, match: {{ {api}, effect: write }}, decide: hold, use: api, approve: {{ within: 10m }} }}
+  - {{ id: write, match: {{ {api}, effect: write }}, decide: hold, use: api, approve: {{ within: 2h }} }}
   - {{ id: never, match: {{ {api}, effect: write, path: "/never" }}, decide: deny, say: "{SAY}" }}
   - {{ id: fetch, match: {{ {repo}, op: [git.fetch, git.fetch.refs] }}, decide: allow, use: demo }}
-  - {{ id: push, match: {{ {repo}, op: git.push }}, decide: hold, use: demo, approve: {{ within: 10m }} }}
+  - {{ id: push, match: {{ {repo}, op: git.push }}, decide: hold, use: demo, approve: {{ within: 2h }} }}
   - {{ id: tags, match: {{ {repo}, op: git.push, git: {{ refs: ["refs/tags/**"] }} }}, decide: deny, say: "{SAY}" }}
 """, secret)
     gw.upstream, gw.git, gw.secret = up, git, secret["api"]

@@ -344,7 +344,7 @@ def what_a_reload_changes_and_what_it_cannot(lab):
     assert b" 200 " in lab.run(curl(gw, up, "/ok", *proxy, other.cert), rc=0).out
     assert lab.run(curl(gw, up, "/ok", *proxy, ca.cert)).rc != 0
     assert b" 403 " in lab.run(curl(gw, up, "/x", *far, "-d", "a=1"), rc=0).out
-    said = reload(text.replace("inline_wait: 5m", "inline_wait: 5s").replace("name: far", "name: near"))
+    said = reload(text.replace("inline_wait: 10m", "inline_wait: 5s").replace("name: far", "name: near"))
     assert "listeners, hold needs a restart" in said, said
 
 

@@ -661,7 +661,7 @@ credentials: {{ api: {{ source: {{ store: api }}, inject: {{ header: Authorizati
 rules:
   - {{ id: talk, match: {{ {place}, path: /talk, ws: {{ subprotocol: v1 }} }}, decide: allow, use: api, messages: {{ send: text, max: 4KiB }} }}
   - {{ id: held, match: {{ {place}, path: /held, ws: {{ subprotocol: v1 }} }}, decide: hold, use: api }}
-""", {"api": secret.encode()}, hold="inline_wait: 0s, expires: 10m")
+""", {"api": secret.encode()}, hold="inline_wait: 0s, expires: 2h")
     env = {**gw.client_env(), **modules}
     url = f"wss://ws.test:{port}"
     done = lab.run(["node", "-e", CLIENT, url + "/talk"], env=env, rc=0).text()

@@ -22,7 +22,7 @@ def post(lab, gw, up, path, **more):
 def frozen_writes_are_refused_over_a_restart_and_approvals_wait(lab):
     up = lab.upstream()
     secret = lab.canary(secrets.token_urlsafe(32))
-    gw = Gateway(lab, simple_policy(up), {"api": secret.encode()}, hold="inline_wait: 0s, expires: 10m")
+    gw = Gateway(lab, simple_policy(up), {"api": secret.encode()}, hold="inline_wait: 0s, expires: 2h")
     post(lab, gw, up, "/things")
     ticket = gw.pending()
     gw.approve(ticket["id"])

@@ -171,7 +171,7 @@ rules:
   - {{ id: push, match: {{ {repository}, op: git.push }}, decide: hold, use: git }}
   - {{ id: packages, match: {{ {npm}, effect: read }}, decide: allow, use: npm }}
 """, {"git": f"{git.user}:{git.password}".encode(), "npm": f"{registry.user}:{registry.password}".encode()},
-                 hold="inline_wait: 0s, expires: 10m")
+                 hold="inline_wait: 0s, expires: 2h")
     env = gw.client_env()
     asks = traffic(up)
     for a in asks:
@@ -223,7 +223,7 @@ def a_read_that_an_operator_denied_is_not_proposed(lab):
     up = lab.upstream()
     gw = Gateway(lab, "version: 1\nname: asks\nupstreams:\n" + upstream_yaml(up.name, up.port, up.ca) + f"""rules:
   - {{ id: ask, match: {{ host: {up.name}, port: {up.port}, effect: read }}, decide: hold }}
-""", hold="inline_wait: 0s, expires: 10m")
+""", hold="inline_wait: 0s, expires: 2h")
 
     def ask(path):
         lab.run(["curl", "-sS", "--max-time", str(PATIENCE), "-o", "/dev/null", f"https://{up.name}:{up.port}{path}"], env=gw.client_env(), rc=0)

@@ -41,14 +41,14 @@ rules:
   - {{ id: looks, match: {{ {place}, method: GET, path: "/look/**" }}, decide: allow, use: api, limits: {{ requests: 2/1h }} }}
   - {{ id: small, match: {{ {place}, method: POST, path: /pay }}, decide: allow, use: api,
       limits: {{ {limit} }}, {over} }}
-  - {{ id: {hold_id}, match: {{ {place}, method: POST, path: /large }}, decide: hold, use: api, approve: {{ within: 10m }},
+  - {{ id: {hold_id}, match: {{ {place}, method: POST, path: /large }}, decide: hold, use: api, approve: {{ within: 2h }},
       say: "Ask in finance." {large} }}
   - {{ id: closed, match: {{ host: closed.test, port: {up.port + 1}, method: POST }}, decide: allow, limits: {{ requests: 1/1d }} }}
 {extra}"""
 
 
 class Payments:
-    def __init__(self, lab, hold="inline_wait: 0s, expires: 10m", **more):
+    def __init__(self, lab, hold="inline_wait: 0s, expires: 2h", **more):
         self.lab, self.up = lab, lab.upstream()
         self.gw = Gateway(lab, policy(self.up, **more), {"api": lab.canary(secrets.token_urlsafe(32)).encode()}, hold=hold)
         self.url = f"https://{self.up.name}:{self.up.port}"

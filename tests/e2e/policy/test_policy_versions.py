@@ -20,7 +20,7 @@ from harness import PATIENCE, main, test
 def setup(lab, **more):
     up = lab.upstream()
     secret = lab.canary(secrets.token_urlsafe(32))
-    return up, Gateway(lab, simple_policy(up), {"api": secret.encode()}, hold="inline_wait: 0s, expires: 10m", **more)
+    return up, Gateway(lab, simple_policy(up), {"api": secret.encode()}, hold="inline_wait: 0s, expires: 2h", **more)
 
 
 def ask(lab, gw, up, path, *more):

@@ -67,7 +67,7 @@ def compiled(lab, folder, *more):
 
 def setup(lab):
     up = lab.upstream()
-    return up, Gateway(lab, POLICY.format(host=up.name, port=up.port, ca=up.ca), hold="inline_wait: 0s, expires: 10m"), f"https://{up.name}:{up.port}"
+    return up, Gateway(lab, POLICY.format(host=up.name, port=up.port, ca=up.ca), hold="inline_wait: 0s, expires: 2h"), f"https://{up.name}:{up.port}"
 
 
 @test()
@@ -166,7 +166,7 @@ def a_held_push_names_the_refs_that_need_nobody(lab):
     place = f'host: {git.host}, port: {git.port}, path: "/demo/**"'
     policy = git_policy(git).replace("    decide: hold", f"    except: [{own}]\n    decide: hold")
     policy += f"  - {{ id: own, match: {{ {place}, op: git.push, {own[2:-2]} }}, decide: allow, use: demo }}\n"
-    gw = Gateway(lab, policy, {"demo": f"{git.user}:{git.password}".encode()}, hold="inline_wait: 1s, expires: 10m")
+    gw = Gateway(lab, policy, {"demo": f"{git.user}:{git.password}".encode()}, hold="inline_wait: 1s, expires: 2h")
     env, work = gw.client_env(), lab.dir / "work"
     lab.run(["git", "clone", "-q", git.url, "work"], env=env, rc=0)
     head = commit(lab, work, env)

@@ -248,7 +248,7 @@ def a_write_that_waits_for_its_credential_is_denied_by_a_reload(lab):
     client = writing(lab, gw, up)
     gw.approve(gw.pending()["id"])
     lab.wait_for("the question", lambda: endpoint.asked)
-    gw.policy.write_text(policy.replace("decide: hold", "decide: deny").replace("use: api\n    approve: { within: 10m }", 'say: "Writes are off."'))
+    gw.policy.write_text(policy.replace("decide: hold", "decide: deny").replace("use: api\n    approve: { within: 2h }", 'say: "Writes are off."'))
     gw.cli("reload", rc=0)
     assert client.wait() == 0 and b"policy-changed" in client.seen, client.seen
     endpoint.bad = None
