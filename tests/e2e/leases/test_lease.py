@@ -138,7 +138,7 @@ def narrowed_counted_and_revoked_by_hand(lab):
         before = len(box.seen)
         box.popen.stdin.write(f"n={count}; {words}\n".encode())
         box.popen.stdin.flush()
-        box.wait_line(f"done-{count}$")
+        box.wait_line(rf"(?m)^done-{count}$")
         seen = box.seen[before:]
         found = re.search(rb'"code":"([a-z-]+)"', seen)
         return found[1].decode() if found else re.findall(rb"HTTP/1.1 (\d+) (?!Connection)", seen)[-1].decode()
