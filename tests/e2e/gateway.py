@@ -223,7 +223,7 @@ def hold_keys(within):
     return f"use: api\n    approve: {{ within: {within} }}"
 
 
-def simple_policy(up, secret="store: api", write="hold", extra="", within="10m"):
+def simple_policy(up, secret="store: api", write="hold", extra="", within="2h"):
     """One upstream, one bearer credential; reads allowed, writes as told."""
     place = f"host: {up.name}, port: {up.port}"
     return f"""version: 1

@@ -18,7 +18,7 @@ def start_post(lab, gw, up, path, body):
     return lab.start(command, env=env)
 
 
-def setup(lab, within="10m", **more):
+def setup(lab, within="2h", **more):
     up = lab.upstream()
     secret = lab.canary(secrets.token_urlsafe(32))
     return up, secret, Gateway(lab, simple_policy(up, within=within), {"api": secret.encode()}, **more)
