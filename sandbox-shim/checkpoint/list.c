@@ -308,6 +308,10 @@ static int tidy_shelf(void *arg, const char *name)
     if (strlen(name) != SHELF_NAME || (strcmp(name, t->first) < 0) != t->turned)
         return 0;
     int rc = shelf_open(t->store->dir, name, false, &shelf, t->err);
+    if (rc > 0) {
+        shelf_close(&shelf);
+        return 0;
+    }
     if (rc == 0 && shelf_alone(&shelf))
         rc = waste_clear(&shelf, false, t->err);
     if (rc == 0)

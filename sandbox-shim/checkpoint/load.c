@@ -25,7 +25,7 @@ static int gone(struct loading *v)
     struct stream_end end;
     size_t n;
 
-    while (stream_get(v->to.fd, v->piece, &n, &end) == 1)
+    while (stream_get(v->to.fd, v->piece, &n, &end) == STREAM_BYTES)
         ;
     return err_set(v->err, "its files cannot be written: who writes them has ended");
 }
@@ -109,7 +109,7 @@ static int written(struct loading *v)
     size_t n;
     int rc;
 
-    while ((rc = stream_get(v->to.fd, v->piece, &n, &end)) == 1)
+    while ((rc = stream_get(v->to.fd, v->piece, &n, &end)) == STREAM_BYTES)
         ;
     if (rc != 0)
         return gone(v);

@@ -11,7 +11,7 @@
 #include "common/file.h"
 #include "common/log.h"
 
-enum { FIRST_SLOTS = 4096, FAST = 1 };
+enum { FIRST_SLOTS = 4096, FAST = 1, SAMPLE = 8 * 1024, SAVES = 32 /* what is saved is more than one of so many */ };
 
 static void put_u32(uint8_t *at, uint32_t v)
 {
@@ -226,6 +226,21 @@ static int put(struct pack_out *o, struct piece *p)
     return 0;
 }
 
+/* Most of what is large is compressed already or has no pattern, and to find that out from all of it takes longer
+ * than all else: bytes of its beginning and of its middle tell. */
+static bool shrinks(uint8_t *room, struct span piece)
+{
+    if (piece.n <= 4 * SAMPLE)
+        return true;
+    for (size_t half = 0; half < 2; half++) {
+        uLongf n = compressBound(SAMPLE);
+        struct span part = span_first(span_from(piece, half * piece.n / 2), SAMPLE);
+        if (compress2(room, &n, part.p, part.n, FAST) == Z_OK && n < part.n - part.n / SAVES)
+            return true;
+    }
+    return false;
+}
+
 int pack_put(struct pack_out *o, const uint8_t name[FORM_MAC], struct span piece, struct piece *where)
 {
     uLongf n = compressBound(FORM_PIECE);
@@ -233,7 +248,7 @@ int pack_put(struct pack_out *o, const uint8_t name[FORM_MAC], struct span piece
 
     *where = (struct piece){.size = (uint32_t)piece.n};
     memcpy(where->name, name, FORM_MAC);
-    if (compress2(at, &n, piece.p, piece.n, FAST) != Z_OK || n >= piece.n) {
+    if (!shrinks(at, piece) || compress2(at, &n, piece.p, piece.n, FAST) != Z_OK || n >= piece.n) {
         memcpy(at, piece.p, piece.n);
         n = piece.n;
     }

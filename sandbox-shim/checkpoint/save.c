@@ -10,8 +10,8 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "sandbox-shim/checkpoint/pack.h"
+#include "sandbox-shim/checkpoint/seen.h"
 #include "sandbox-shim/checkpoint/store.h"
-#include "sandbox-shim/checkpoint/stream.h"
 
 /* What a tar stream is larger than its files: two headers for each, and names. */
 #define HEADERS_MAX (UINT64_C(4) << 30)
@@ -25,6 +25,10 @@ static struct saving {
     const struct order *order;
     struct shelf shelf;
     struct pieces pieces;
+    struct seen seen;
+    const struct seen_file *same; /* whose bytes the next file has; NULL: its own, which follow */
+    bool known;                   /* the file that was just told has its mark */
+    uint64_t got;                 /* bytes of it */
     struct pack_out pack;
     struct tar tar;
     struct form_head head;
@@ -87,6 +91,7 @@ static int piece_keep(struct saving *v)
 
 static int data_take(struct saving *v, const uint8_t *p, size_t n)
 {
+    v->got += n;
     while (n > 0) {
         size_t room = FORM_PIECE - v->n, some = n < room ? n : room;
         memcpy(v->piece + v->n, p, some);
@@ -101,14 +106,48 @@ static int data_take(struct saving *v, const uint8_t *p, size_t n)
 
 /* --- the stream --------------------------------------------------------------------------- */
 
+static int unknown(const struct saving *v)
+{
+    return err_set(v->err, "what was told of its files cannot be read: it is said of another one than there is");
+}
+
+/* The file that was just told is known by this from now on. */
+static int seen_take(struct saving *v, const uint8_t mark[STREAM_MARK])
+{
+    struct seen_file f = {.size = v->tar.member.size};
+    size_t n = (size_t)form_pieces(f.size) * FORM_MAC;
+
+    if (v->tar.member.type != TAR_FILE || v->known || v->got != f.size || piece_keep(v) != 0 || n > v->rows.n)
+        return unknown(v);
+    v->known = true;
+    memcpy(f.mark, mark, STREAM_MARK);
+    f.pieces = span_from(dynbuf_span(&v->rows), v->rows.n - n);
+    seen_add(&v->seen, &f);
+    return 0;
+}
+
+static int same_take(struct saving *v, const uint8_t mark[STREAM_MARK])
+{
+    const bool twice = v->same != NULL;
+
+    v->same = seen_find(&v->seen, mark);
+    return v->same != NULL && !twice ? 0 : unknown(v);
+}
+
 static int member_take(struct saving *v)
 {
     const struct tar_member *m = &v->tar.member;
-    const struct form_row r = {m->type,  m->mode, m->size, m->mtime, span_str(m->name), span_str(m->target),
-                               SPAN_NONE};
+    const struct seen_file *same = v->same;
+    const uint64_t size = same != NULL ? same->size : m->size;
+    const struct form_row r = {m->type, m->mode, size, m->mtime, span_str(m->name), span_str(m->target), SPAN_NONE};
 
     if (piece_keep(v) != 0) /* the last one of the file before */
         return -1;
+    v->same = NULL;
+    v->known = same != NULL;
+    v->got = 0;
+    if (same != NULL && (m->type != TAR_FILE || m->size != 0))
+        return unknown(v);
     if (m->name[0] == '\0') /* the workspace itself */
         return 0;
     if (m->type != TAR_FILE && m->type != TAR_FOLDER && m->type != TAR_LINK)
@@ -116,11 +155,15 @@ static int member_take(struct saving *v)
     v->head.files += m->type == TAR_FILE;
     v->head.folders += m->type == TAR_FOLDER;
     v->head.links += m->type == TAR_LINK;
-    if (m->size > v->order->disk - v->head.bytes)
+    if (size > v->order->disk - v->head.bytes)
         return err_set(v->err,
                        "its files have more bytes than its disk, as those with holes have: it cannot be kept");
-    v->head.bytes += m->size;
+    v->head.bytes += size;
     form_put_row(&v->rows, &r);
+    if (same != NULL) {
+        (void)dynbuf_add(&v->rows, same->pieces);
+        seen_add(&v->seen, same);
+    }
     return dynbuf_ok(&v->rows) ? 0 : err_set(v->err, "it has too many files for one checkpoint");
 }
 
@@ -153,16 +196,21 @@ static int ended(const struct saving *v)
 static int workspace_take(struct saving *v, int stream)
 {
     struct stream_end end;
+    enum stream_got got;
     size_t n;
-    int rc;
 
     *v->store->how = STORE_REFUSED;
-    if (stream_ask(stream, STREAM_PACK, v->order->disk + HEADERS_MAX) != 0)
+    if (stream_ask(stream, STREAM_PACK, v->order->disk + HEADERS_MAX) != 0 ||
+        stream_marks_put(stream, v->seen.marks, v->seen.n) != 0)
         return ended(v);
-    while ((rc = stream_get(stream, v->in, &n, &end)) == 1)
-        if (bytes_take(v, v->in, n) != 0)
+    while ((got = stream_get(stream, v->in, &n, &end)) > STREAM_ENDED) {
+        int rc = got == STREAM_BYTES  ? bytes_take(v, v->in, n)
+                 : got == STREAM_SEEN ? seen_take(v, v->in)
+                                      : same_take(v, v->in);
+        if (rc != 0)
             return -1;
-    if (rc != 0)
+    }
+    if (got != STREAM_ENDED)
         return ended(v);
     if (end.code == EFBIG)
         return err_set(v->err, "it has more than its disk could hold, as files with holes have: %.*s",
@@ -335,7 +383,11 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
         return too_many(v);
     if (pack_begin(&v->pack, &v->shelf, v->store->most - there) != 0)
         return err_set(v->err, "there is no memory for it");
-    return pieces_load(&v->shelf, &v->pieces, v->err);
+    if (pieces_load(&v->shelf, &v->pieces, v->err) != 0)
+        return -1;
+    return seen_begin(&v->seen, &v->shelf, &v->pieces, o->sandbox, o->born) == 0
+               ? 0
+               : err_set(v->err, "there is no memory for it");
 }
 
 /* What is to go for it (order.h). If it does not, nobody hears of it: then there is no room either. */
@@ -370,6 +422,8 @@ int store_save(const struct store *s, const struct order *o, int stream, struct 
         rc = commit(v, id, all);
     }
     if (rc == 0)
+        seen_write(&v->seen, &v->shelf, o->sandbox, o->born);
+    if (rc == 0)
         form_put_head(out, &v->head);
     if (rc == 0 && span_eq(o->name, FORM_OF_UNDO))
         msg_put_u64(out, v->rows.n);
@@ -377,6 +431,7 @@ int store_save(const struct store *s, const struct order *o, int stream, struct 
         close(all);
     pack_drop(&v->pack);
     pieces_free(&v->pieces);
+    seen_end(&v->seen);
     dynbuf_free(&v->rows);
     shelf_close(&v->shelf);
     return rc;

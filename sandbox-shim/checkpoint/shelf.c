@@ -96,6 +96,18 @@ static int key_read(struct shelf *s, bool make)
 
 /* --- the folder ---------------------------------------------------------------------- */
 
+static int is_one(void *arg, const char *name)
+{
+    return -1;
+}
+
+/* Who makes it comes to its key only then. */
+static bool is_being_made(const struct shelf *s)
+{
+    return faccessat(s->dir, "key", F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
+           shelf_each(s->dir, "ck-", "", is_one, NULL) == 0;
+}
+
 int shelf_open(int store, const char *name, bool make, struct shelf *s, struct err *e)
 {
     *s = (struct shelf){.dir = -1, .lock = -1};
@@ -105,6 +117,8 @@ int shelf_open(int store, const char *name, bool make, struct shelf *s, struct e
     s->dir = openat(store, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (s->dir < 0)
         return errno == ENOENT && !make ? 1 : err_errno(e, "the folder of checkpoints cannot be opened");
+    if (!make && is_being_made(s))
+        return 1;
     s->lock = openat(s->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (s->lock < 0 || key_read(s, make) != 0)
         return err_errno(e, "the key of the checkpoints cannot be read");

@@ -8,6 +8,7 @@
  *   waste     there may be some
  *   up-key    the key is elsewhere as well (away/away.h): below which folder of which store
  *   gone-NAME   what is not here any more is to go there as well
+ *   seen-N    which files of a sandbox need not be read again (seen.h); not counted
  *   removed   names of what went there
  *   away      locked shared: who writes there, or reads packs; alone: who removes there
  *
@@ -35,7 +36,8 @@ struct shelf {
 
 /* Which of the store's folders is this owner's. */
 void shelf_of(struct span tenant, struct span owner, char name[SHELF_NAME + 1]);
-/* make: if there is none yet. 0; 1: there is none; -1. shelf_close is right in any case. */
+/* make: if there is none yet. 0; 1: there is none, or somebody is about to make it; -1. shelf_close is right in any
+ * case. */
 int shelf_open(int store, const char *name, bool make, struct shelf *s, struct err *e) MUSTCHECK;
 void shelf_close(struct shelf *s);
 /* Of these bytes, for this purpose: 'p' a piece, 'h' a head, 'r' head and rows. */

@@ -1,9 +1,11 @@
 #include "sandbox-shim/checkpoint/stream.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { ORDER = 9, HEAD = 4, END = 10 };
+static const uint64_t seen = 0x80000001, same = 0x80000002;
 
 static int write_all(int fd, const uint8_t *p, size_t n)
 {
@@ -105,23 +107,63 @@ int stream_end_put(struct stream *s, const struct stream_end *e)
                : -1;
 }
 
-int stream_get(int fd, uint8_t in[STREAM_PIECE], size_t *n, struct stream_end *e)
+int stream_mark_put(struct stream *s, enum stream_got what, const uint8_t mark[STREAM_MARK])
+{
+    uint8_t frame[HEAD + STREAM_MARK];
+
+    put_number(frame, what == STREAM_SEEN ? seen : same, HEAD);
+    memcpy(frame + HEAD, mark, STREAM_MARK);
+    return flush(s) == 0 ? write_all(s->fd, frame, sizeof(frame)) : -1;
+}
+
+int stream_marks_put(int fd, const uint8_t *marks, size_t n)
+{
+    uint8_t head[HEAD];
+
+    put_number(head, n, HEAD);
+    return write_all(fd, head, HEAD) == 0 ? write_all(fd, marks, n * STREAM_MARK) : -1;
+}
+
+int stream_marks_get(int fd, uint8_t **marks, size_t *n)
+{
+    uint8_t head[HEAD];
+
+    *marks = NULL;
+    *n = 0;
+    if (read_all(fd, head, HEAD) != 0)
+        return -1;
+    uint64_t many = get_number(head, HEAD);
+    if (many == 0)
+        return 0;
+    if (many > STREAM_MARKS_MAX || (*marks = malloc((size_t)many * STREAM_MARK)) == NULL)
+        return -1;
+    *n = (size_t)many;
+    return read_all(fd, *marks, *n * STREAM_MARK);
+}
+
+enum stream_got stream_get(int fd, uint8_t in[STREAM_PIECE], size_t *n, struct stream_end *e)
 {
     uint8_t head[HEAD], end[END];
 
     *n = 0;
     if (read_all(fd, head, HEAD) != 0)
-        return -1;
+        return STREAM_BROKE;
     uint64_t bytes = get_number(head, HEAD);
+    if (bytes == seen || bytes == same) {
+        if (read_all(fd, in, STREAM_MARK) != 0)
+            return STREAM_BROKE;
+        return bytes == seen ? STREAM_SEEN : STREAM_SAME;
+    }
     if (bytes > STREAM_PIECE)
-        return -1;
+        return STREAM_BROKE;
     if (bytes > 0) {
         *n = (size_t)bytes;
-        return read_all(fd, in, *n) == 0 ? 1 : -1;
+        return read_all(fd, in, *n) == 0 ? STREAM_BYTES : STREAM_BROKE;
     }
     if (read_all(fd, end, END) != 0)
-        return -1;
+        return STREAM_BROKE;
     *e = (struct stream_end){
         (unsigned)get_number(end, 4), (unsigned)get_number(end + 4, 4), (size_t)get_number(end + 8, 2), {0}};
-    return e->nwords <= STREAM_WORDS && read_all(fd, (uint8_t *)e->words, e->nwords) == 0 ? 0 : -1;
+    return e->nwords <= STREAM_WORDS && read_all(fd, (uint8_t *)e->words, e->nwords) == 0 ? STREAM_ENDED
+                                                                                          : STREAM_BROKE;
 }

@@ -4,17 +4,28 @@
 #ifndef SANDBOX_SHIM_INSIDE_TREE_H
 #define SANDBOX_SHIM_INSIDE_TREE_H
 
+#include <sys/stat.h>
+
 #include "sandbox-shim/inside/shim_tar.h"
 
 enum { TREE_DEPTH_MAX = 256, TREE_PIECE = 32 * 1024 };
 
 /* Takes all of these bytes, or -1. */
 typedef int tree_put(void *arg, const uint8_t *p, size_t n);
+/* Somebody who knows files that were told before, and is asked around the bytes of each (-1 with errno ends it all).
+ */
+struct tree_known {
+    /* 1: its bytes are not told again, and its header says that it has none. */
+    int (*same)(void *arg, int fd, const struct stat *st);
+    int (*told)(void *arg, int fd, const struct stat *st); /* st: as before its bytes */
+    void *arg;
+};
 struct pack {
     tree_put *put;
     void *arg;
-    uint64_t most;     /* bytes that may come yet; EFBIG */
-    unsigned left_out; /* devices, pipes and sockets */
+    const struct tree_known *known; /* NULL: nobody; else reading a file leaves no trace at it, where that can be */
+    uint64_t most;                  /* bytes that may come yet; EFBIG */
+    unsigned left_out;              /* devices, pipes and sockets */
     /* inside */
     struct tar_member m;
     uint8_t head[TAR_HEAD_MAX], piece[TREE_PIECE];

@@ -3,6 +3,7 @@
  * there is followed, and of the disk it has nothing else. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "sandbox-shim/checkpoint/stream.h"
 #include "sandbox-shim/inside/shim_beneath.h"
 #include "sandbox-shim/inside/shim_tree.h"
+#include "sandbox-shim/workspace/marks.h"
 
 enum { STREAM_FD = 3, WORKSPACE_MODE = 0755 };
 
@@ -31,15 +33,20 @@ static void words(struct stream_end *e, const char *text)
 static void give(int dir, uint64_t most, struct stream_end *e)
 {
     static struct pack k;
+    struct marks marks;
 
+    if (marks_begin(&marks, dir, STREAM_FD, &to) != 0)
+        _exit(1); /* who keeps them has ended, and nobody is there to be told */
     k.put = out;
     k.arg = &to;
+    k.known = &marks.known;
     k.most = most;
     if (pack_folder(&k, dir) != 0) {
         e->code = errno != 0 ? (unsigned)errno : EIO;
         words(e, k.m.name);
     }
     e->left_out = k.left_out;
+    marks_end(&marks);
 }
 
 /* Its own mode is that of a fresh one then. */
@@ -59,9 +66,9 @@ static void take(int dir, bool replace, struct stream_end *e)
 
     unpack_begin(&u, dir, true);
     u.exact = true;
-    for (rc = replace ? clear(dir) : 0; rc == 0 && (got = stream_get(STREAM_FD, in, &n, &said)) == 1;)
+    for (rc = replace ? clear(dir) : 0; rc == 0 && (got = stream_get(STREAM_FD, in, &n, &said)) == STREAM_BYTES;)
         rc = unpack_take(&u, in, n);
-    if (rc == 0 && (got != 0 || said.code != 0))
+    if (rc == 0 && (got != STREAM_ENDED || said.code != 0))
         _exit(1); /* who gives them has ended, and nobody is there to be told */
     if (rc == 0)
         rc = unpack_end(&u);
@@ -76,7 +83,7 @@ static void take(int dir, bool replace, struct stream_end *e)
 int main(void)
 {
     static const char *const here[] = {".", NULL};
-    static const struct wall wall = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES, .rw_dirs = here};
+    static const struct wall wall = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES | WALL_LEASE, .rw_dirs = here};
     struct stream_end end = {.code = 0};
     enum stream_what what = STREAM_NOTHING;
     uint64_t most;
@@ -85,6 +92,7 @@ int main(void)
     int dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         log_die("the workspace cannot be opened");
+    (void)signal(SIGIO, SIG_IGN); /* marks.h */
     role_confine_alone(&wall);
     if (stream_asked(STREAM_FD, &what, &most) != 0)
         return 1;

@@ -267,7 +267,8 @@ static const char *keep_go(uint64_t asker, struct box *b, struct span which)
                             .which = which,
                             .sandbox = span_str(b->name),
                             .generation = b->generation,
-                            .disk = b->is.disk};
+                            .disk = b->is.disk,
+                            .born = b->born};
     const char *why = checkpoint_begin(b->warden, asker, b, &o);
 
     b->saves = why == NULL;

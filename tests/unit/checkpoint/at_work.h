@@ -11,10 +11,23 @@
 #include "sandbox-shim/checkpoint/stream.h"
 #include "sandbox-shim/inside/shim_beneath.h"
 #include "sandbox-shim/inside/shim_tree.h"
+#include "sandbox-shim/workspace/marks.h"
 
 static int out(void *arg, const uint8_t *p, size_t n)
 {
     return stream_put(arg, p, n);
+}
+
+static uint64_t told_bytes; /* of the tar stream, at the last time */
+static uint64_t young_ms = MARKS_CLOCK_MS;
+static void (*before_told)(void); /* what happens to a file that has just been read */
+static struct tree_known known;
+
+static int at_told(void *arg, int fd, const struct stat *st)
+{
+    if (before_told != NULL)
+        before_told();
+    return known.told(arg, fd, st);
 }
 
 struct at {
@@ -36,14 +49,22 @@ static void at_work(int fd, int folder)
     if (stream_asked(fd, &what, &most) != 0)
         return;
     if (what == STREAM_PACK) {
-        k = (struct pack){.put = out, .arg = &s, .most = most};
+        struct marks marks;
+        if (marks_begin(&marks, folder, fd, &s) != 0)
+            return;
+        marks.young_ms = young_ms;
+        known = marks.known;
+        marks.known.told = at_told;
+        k = (struct pack){.put = out, .arg = &s, .known = &marks.known, .most = most};
         e.code = pack_folder(&k, folder) == 0 ? 0 : (unsigned)errno;
+        told_bytes = most - k.most;
         e.left_out = k.left_out;
+        marks_end(&marks);
     } else {
         unpack_begin(&u, folder, true);
         u.exact = true;
         int got, rc = what == STREAM_REPLACE ? beneath_clear(folder) : 0;
-        while (rc == 0 && (got = stream_get(fd, piece, &n, &other)) == 1)
+        while (rc == 0 && (got = stream_get(fd, piece, &n, &other)) == STREAM_BYTES)
             rc = unpack_take(&u, piece, n);
         if (rc == 0)
             rc = unpack_end(&u);

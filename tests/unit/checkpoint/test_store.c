@@ -44,6 +44,23 @@ static void of_another_tenant_there_is_none(void **state)
     assert_int_equal(load("mine"), 0);
 }
 
+/* Somebody makes it, and was not as far as its key: that is no fault of whoever looks. One that has lost it is. */
+static void one_that_is_being_made_is_none_yet(void **state)
+{
+    char name[SHELF_NAME + 1];
+    struct shelf s;
+    shelf_of(SPAN("default"), SPAN("root"), name);
+    IN("mkdir -m 700 store/%s", name);
+    assert_int_equal(shelf_open(store.dir, name, false, &s, &err), 1);
+    shelf_close(&s);
+    IN("test ! -e store/%s/lock", name);
+    IN("echo x > work/a");
+    assert_int_equal(save("mine"), 0);
+    IN("rm store/%s/key", name);
+    refused(shelf_open(store.dir, name, false, &s, &err), "the key of the checkpoints cannot be read");
+    shelf_close(&s);
+}
+
 /* Nobody can tell any more whose a damaged one is: who merely knows its number learns nothing of it, and removes
  * nothing. */
 static void a_damaged_one_is_the_operators_alone(void **state)
@@ -399,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_kept_comes_back),
         TEST(of_another_tenant_there_is_none),
+        TEST(one_that_is_being_made_is_none_yet),
         TEST(a_damaged_one_is_the_operators_alone),
         TEST(what_an_idle_one_is_kept_in_is_nobodys_by_its_id),
         TEST(what_nobody_asked_for_is_swept),

@@ -266,6 +266,14 @@ static enum end old_abi(void)
 #endif
 }
 
+static enum end lease(void)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%s/lease", dir);
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    return verdict(fcntl(open(path, O_RDONLY | O_CLOEXEC), F_SETLEASE, F_RDLCK) == 0);
+}
+
 static enum end database_habits(void)
 {
     char a[64], b[64];
@@ -382,7 +390,6 @@ static void test_base(void **state)
         ROW(open_passwd, KILLED), ROW(write_inside, KILLED), ROW(tcp_socket, KILLED), ROW(udp_socket, KILLED),
         ROW(unix_socket, KILLED), ROW(memfd, KILLED),        ROW(accept_one, KILLED), ROW(unix_listen, KILLED),
     };
-    (void)state;
     CHECK("base", w, nobody);
     CHECK("base", w, rows);
 }
@@ -394,7 +401,6 @@ static void test_front(void **state)
         ROW(open_passwd, KILLED), ROW(write_inside, KILLED), ROW(tcp_socket, KILLED), ROW(udp_socket, KILLED),
         ROW(unix_socket, KILLED), ROW(memfd, FINE),          ROW(accept_one, FINE),   ROW(pair, KILLED),
     };
-    (void)state;
     CHECK("front", w, nobody);
     CHECK("front", w, rows);
 }
@@ -406,7 +412,6 @@ static void test_lobby(void **state)
         ROW(open_passwd, KILLED), ROW(tcp_socket, KILLED), ROW(unix_socket, KILLED),   ROW(memfd, KILLED),
         ROW(accept_one, FINE),    ROW(pair, FINE),         ROW(datagram_pair, KILLED),
     };
-    (void)state;
     CHECK("lobby", w, nobody);
     CHECK("lobby", w, rows);
 }
@@ -419,7 +424,6 @@ static void test_unix(void **state)
         ROW(open_passwd, KILLED), ROW(tcp_socket, KILLED), ROW(unix_socket, FINE),
         ROW(memfd, KILLED),       ROW(pair, KILLED),
     };
-    (void)state;
     CHECK("a broker with a database", w, rows);
 }
 
@@ -430,7 +434,6 @@ static void test_wait(void **state)
         ROW(open_passwd, KILLED), ROW(tcp_socket, KILLED), ROW(unix_socket, KILLED),
         ROW(memfd, KILLED),       ROW(pair, KILLED),       ROW(wait_for_none, FINE),
     };
-    (void)state;
     CHECK("a job that waits for a program", w, nobody);
     CHECK("a job that waits for a program", w, rows);
 }
@@ -447,7 +450,6 @@ static void test_connect(void **state)
     const uint16_t here = ntohs(listening.sin_port), ports[] = {(uint16_t)(here ^ 1), here};
     const struct wall some = {.calls = WALL_CONNECT, .ports = ports, .nports = 2},
                       others = {.calls = WALL_CONNECT, .ports = ports, .nports = 1};
-    (void)state;
     CHECK("carrier", w, nobody);
     CHECK("carrier", w, rows);
     CHECK("connect without the right to", shut, refused);
@@ -462,7 +464,6 @@ static void test_dns(void **state)
         ROW(udp_socket, FINE),    ROW(tcp_connect, REFUSED), ROW(write_inside, KILLED),
         ROW(unix_socket, KILLED), ROW(memfd, KILLED),
     };
-    (void)state;
     CHECK("resolver", w, nobody);
     CHECK("resolver", w, rows);
 #ifndef COUNTERSIGN_DEV
@@ -480,13 +481,12 @@ static void test_links(void **state)
         ROW(write_inside, FINE),    ROW(link_inside, FINE),        ROW(link_elsewhere, REFUSED),
         ROW(through_link, REFUSED), ROW(write_elsewhere, REFUSED), ROW(openat2_elsewhere, REFUSED),
         ROW(device_inside, KILLED), ROW(chmod_elsewhere, KILLED),  ROW(fchmodat2_inside, KILLED),
-        ROW(tcp_socket, KILLED),    ROW(unix_socket, KILLED),
+        ROW(tcp_socket, KILLED),    ROW(unix_socket, KILLED),      ROW(lease, KILLED),
     };
     static const struct wall none = {.calls = WALL_FILES, .rw_dirs = dirs};
     static const struct row not [] = {ROW(link_inside, KILLED), ROW(openat2_elsewhere, KILLED)};
-    static const struct wall modes = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES, .rw_dirs = dirs};
-    static const struct row may[] = {ROW(chmod_elsewhere, FINE), ROW(fchmodat2_inside, FINE)};
-    (void)state;
+    static const struct wall modes = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES | WALL_LEASE, .rw_dirs = dirs};
+    static const struct row may[] = {ROW(chmod_elsewhere, FINE), ROW(fchmodat2_inside, FINE), ROW(lease, FINE)};
     CHECK("unpack-image", w, nobody);
     CHECK("unpack-image", w, rows);
     CHECK("without links", none, not );
@@ -501,7 +501,6 @@ static void test_files(void **state)
         ROW(write_inside, FINE), ROW(write_elsewhere, REFUSED), ROW(database_habits, FINE),
         ROW(tcp_socket, KILLED), ROW(udp_socket, KILLED),       ROW(unix_socket, KILLED),
     };
-    (void)state;
     CHECK("ledger", w, nobody);
     CHECK("ledger", w, rows);
 }
@@ -516,7 +515,6 @@ static void test_read_files(void **state)
         ROW(tcp_socket, KILLED),
         ROW(unix_socket, KILLED),
     };
-    (void)state;
     assert_int_equal(write_inside(), FINE); /* unconfined: the file to read */
     CHECK("reader", w, nobody);
     CHECK("reader", w, rows);
@@ -536,7 +534,6 @@ static void test_unix_listen(void **state)
         ROW(open_passwd, KILLED),
         ROW(accept_one, FINE),
     };
-    (void)state;
     CHECK("unix listener", w, nobody);
     CHECK("unix listener", w, rows);
 }
@@ -545,14 +542,12 @@ static void test_unix_listen(void **state)
 static void test_abort(void **state)
 {
     static const struct wall w = {.calls = WALL_BASE};
-    (void)state;
     assert_int_equal(run(&w, abort_here), BROKEN);
 }
 
 static int set_up(void **state)
 {
     int fd[2];
-    (void)state;
     log_init("test", LOG_ERROR);
     socklen_t n = sizeof(listening);
     if (mkdtemp(dir) == NULL || mkdtemp(other) == NULL || (listener = listen_tcp("127.0.0.1:0")) < 0 ||
@@ -571,7 +566,6 @@ static int tear_down(void **state)
 {
     char path[64];
     const char *const names[] = {"file", "sock", "db", "db2"};
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
         unlink(path);
