@@ -302,10 +302,12 @@ fail:
 
 /* --- in it, and after it ---------------------------------------------------- */
 
+/* Version 1 lets the one thread there is go alone, which waits for nobody; to move a process, the kernel stops all
+ * others from starting threads, and waits until each of them knows (10 ms and more). */
 int cgroup_join(const struct cgroup *c)
 {
     for (unsigned i = 0; i < c->n; i++)
-        if (write_text(c->folder[i].path, "cgroup.procs", "0") != 0)
+        if (write_text(c->folder[i].path, c->folder[i].version == V1 ? "tasks" : "cgroup.procs", "0") != 0)
             return -1;
     return 0;
 }

@@ -35,7 +35,7 @@ struct cgroup_usage {
  * gives its children what is needed, and nothing of that place is changed. proc: /proc/self, or what a test has in
  * its place. False: not all of them can be held here, and nothing was left behind. */
 bool cgroup_make(struct cgroup *c, const char *proc, const char *leaf, const struct cgroup_amounts *a) MUSTCHECK;
-/* Into it, with all threads. -1 with errno. */
+/* Into it; for who has one thread, as after a fork. -1 with errno. */
 int cgroup_join(const struct cgroup *c) MUSTCHECK;
 /* Of its first folder; of the one that freezes; 0: there is none. */
 unsigned cgroup_version(const struct cgroup *c);
