@@ -28,7 +28,6 @@ enum {
     WALL_WAIT = 1u << 8,   /* how a child of its own ended */
     WALL_LINKS = 1u << 9,  /* beside WALL_FILES: openat2, and symbolic links may be made below the same folders */
     WALL_MODES = 1u << 11, /* chmod: of whatever its user owns and can reach by its path */
-    WALL_LEASE = 1u << 12, /* beside WALL_FILES: whether nobody else has a file of its user's open for writing */
     WALL_UNIX =
         1u << 10, /* socket(AF_UNIX, SOCK_STREAM), connect: to whatever socket its user may open by its path */
 };

@@ -287,8 +287,6 @@ static const struct call calls[] = {
     /* as newer libraries do that where no link is to be followed; they go on without it */
     {.group = WALL_MODES, .nr = FCHMODAT2, .error = ENOSYS},
 
-    ALLOW_FCNTL(LEASE, F_SETLEASE),
-
     ALLOW_SOCKET(UNIX_LISTEN, AF_UNIX, SOCK_STREAM, 0),
     ALLOW(UNIX_LISTEN, bind), ALLOW(UNIX_LISTEN, listen), ALLOW(UNIX_LISTEN, accept4), ALLOW(UNIX_LISTEN, accept),
     ALLOW(UNIX_LISTEN, umask), ALLOW(UNIX_LISTEN, chmod), ALLOW(UNIX_LISTEN, fchmod), ALLOW(UNIX_LISTEN, fchmodat),

@@ -11,7 +11,6 @@ void order_put(struct dynbuf *b, const struct order *o)
     msg_put_span(b, o->reach);
     msg_put_u64(b, o->generation);
     msg_put_u64(b, o->disk);
-    msg_put_u64(b, o->born);
 }
 
 int order_get(struct span payload, struct order *o)
@@ -27,7 +26,6 @@ int order_get(struct span payload, struct order *o)
     o->reach = msg_get_span(&m, FORM_REACH_MAX);
     o->generation = msg_get_u64(&m);
     o->disk = msg_get_u64(&m);
-    o->born = msg_get_u64(&m);
     return msg_end(&m) == 0 && o->what > ORDER_NONE && o->what < ORDERS && o->tenant.n > 0 && form_is_called(o->name)
                ? 0
                : -1;

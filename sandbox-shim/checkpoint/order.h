@@ -34,7 +34,6 @@ struct order {
     struct span sandbox; /* save: whose files */
     struct span reach;   /* save: what it may reach */
     uint64_t generation, disk; /* save: of that sandbox; disk: bytes; sweep of steps: up to this generation */
-    uint64_t born;             /* save: the generation that its files began with (seen.h) */
 };
 void order_put(struct dynbuf *b, const struct order *o);
 /* -1: it is none. */

@@ -26,9 +26,9 @@ static struct saving {
     struct shelf shelf;
     struct pieces pieces;
     struct seen seen;
-    const struct seen_file *same; /* whose bytes the next file has; NULL: its own, which follow */
-    bool known;                   /* the file that was just told has its mark */
-    uint64_t got;                 /* bytes of it */
+    struct seen_file *same; /* whose bytes the next file has; NULL: its own, which follow */
+    bool known;             /* the file that was just told has its mark */
+    uint64_t got;           /* bytes of it */
     struct pack_out pack;
     struct tar tar;
     struct form_head head;
@@ -108,7 +108,7 @@ static int data_take(struct saving *v, const uint8_t *p, size_t n)
 
 static int unknown(const struct saving *v)
 {
-    return err_set(v->err, "what was told of its files cannot be read: it is said of another one than there is");
+    return err_set(v->err, "what was told of its files cannot be read: a mark is of a file that was not told");
 }
 
 /* The file that was just told is known by this from now on. */
@@ -117,7 +117,11 @@ static int seen_take(struct saving *v, const uint8_t mark[STREAM_MARK])
     struct seen_file f = {.size = v->tar.member.size};
     size_t n = (size_t)form_pieces(f.size) * FORM_MAC;
 
-    if (v->tar.member.type != TAR_FILE || v->known || v->got != f.size || piece_keep(v) != 0 || n > v->rows.n)
+    if (v->tar.member.type != TAR_FILE || v->known || v->got != f.size)
+        return unknown(v);
+    if (piece_keep(v) != 0)
+        return -1;
+    if (n > v->rows.n)
         return unknown(v);
     v->known = true;
     memcpy(f.mark, mark, STREAM_MARK);
@@ -137,7 +141,7 @@ static int same_take(struct saving *v, const uint8_t mark[STREAM_MARK])
 static int member_take(struct saving *v)
 {
     const struct tar_member *m = &v->tar.member;
-    const struct seen_file *same = v->same;
+    struct seen_file *same = v->same;
     const uint64_t size = same != NULL ? same->size : m->size;
     const struct form_row r = {m->type, m->mode, size, m->mtime, span_str(m->name), span_str(m->target), SPAN_NONE};
 
@@ -196,12 +200,14 @@ static int ended(const struct saving *v)
 static int workspace_take(struct saving *v, int stream)
 {
     struct stream_end end;
+    uint8_t key[STREAM_MARK];
     enum stream_got got;
     size_t n;
 
+    seen_key(&v->shelf, key);
     *v->store->how = STORE_REFUSED;
     if (stream_ask(stream, STREAM_PACK, v->order->disk + HEADERS_MAX) != 0 ||
-        stream_marks_put(stream, v->seen.marks, v->seen.n) != 0)
+        stream_marks_put(stream, key, v->seen.marks, v->seen.n) != 0)
         return ended(v);
     while ((got = stream_get(stream, v->in, &n, &end)) > STREAM_ENDED) {
         int rc = got == STREAM_BYTES  ? bytes_take(v, v->in, n)
@@ -385,9 +391,7 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
         return err_set(v->err, "there is no memory for it");
     if (pieces_load(&v->shelf, &v->pieces, v->err) != 0)
         return -1;
-    return seen_begin(&v->seen, &v->shelf, &v->pieces, o->sandbox, o->born) == 0
-               ? 0
-               : err_set(v->err, "there is no memory for it");
+    return seen_begin(&v->seen, &v->shelf, &v->pieces) == 0 ? 0 : err_set(v->err, "there is no memory for it");
 }
 
 /* What is to go for it (order.h). If it does not, nobody hears of it: then there is no room either. */
@@ -422,7 +426,7 @@ int store_save(const struct store *s, const struct order *o, int stream, struct 
         rc = commit(v, id, all);
     }
     if (rc == 0)
-        seen_write(&v->seen, &v->shelf, o->sandbox, o->born);
+        seen_write(&v->seen, &v->shelf);
     if (rc == 0)
         form_put_head(out, &v->head);
     if (rc == 0 && span_eq(o->name, FORM_OF_UNDO))

@@ -9,14 +9,14 @@
 #include "common/file.h"
 #include "common/log.h"
 
-enum { NAME = 16, HEAD_MAX = 256, FILE_MAX = SEEN_BYTES_MAX + HEAD_MAX + FORM_MAC };
+enum { HEAD_MAX = 64, FILE_MAX = SEEN_BYTES_MAX + HEAD_MAX + FORM_MAC };
 
-static void name_of(struct span sandbox, char name[NAME])
+void seen_key(const struct shelf *shelf, uint8_t key[STREAM_MARK])
 {
-    struct digest d;
+    uint8_t mac[FORM_MAC];
 
-    digest_of(sandbox, &d);
-    (void)snprintf(name, NAME, "seen-%u", d.b[0] % SEEN_FILES);
+    shelf_mac(shelf, 'm', SPAN_NONE, SPAN_NONE, mac);
+    memcpy(key, mac, STREAM_MARK);
 }
 
 /* --- of before -------------------------------------------------------------------------- */
@@ -39,6 +39,7 @@ static int get_file(struct msg_in *m, struct seen_file *f)
     if (mark.n != STREAM_MARK || m->bad || n > m->rest.n / FORM_MAC)
         return -1;
     memcpy(f->mark, mark.p, STREAM_MARK);
+    f->again = false;
     f->pieces = span_first(m->rest, (size_t)n * FORM_MAC);
     m->rest = span_from(m->rest, f->pieces.n);
     return 0;
@@ -49,7 +50,6 @@ static int by_mark(const void *a, const void *b)
     return memcmp(((const struct seen_file *)a)->mark, ((const struct seen_file *)b)->mark, STREAM_MARK);
 }
 
-/* All that it says is ours: it has the MAC of the owner's own key. */
 static int take_files(struct seen *s, struct msg_in *m, const struct pieces *pieces)
 {
     size_t n = msg_get_u32(m);
@@ -65,20 +65,23 @@ static int take_files(struct seen *s, struct msg_in *m, const struct pieces *pie
         if (has_all(pieces, f.pieces))
             s->all[s->n++] = f;
     qsort(s->all, s->n, sizeof(*s->all), by_mark);
+    size_t once = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (once == 0 || by_mark(&s->all[once - 1], &s->all[i]) != 0)
+            s->all[once++] = s->all[i];
+    s->n = once;
     for (size_t i = 0; i < s->n; i++)
         memcpy(s->marks + i * STREAM_MARK, s->all[i].mark, STREAM_MARK);
     return 0;
 }
 
 /* What it says, without its MAC; empty: nothing that can be believed. */
-static struct span read_file(struct seen *s, const struct shelf *shelf, struct span sandbox)
+static struct span read_file(struct seen *s, const struct shelf *shelf)
 {
-    char name[NAME];
     uint8_t mac[FORM_MAC];
-
-    name_of(sandbox, name);
-    int fd = openat(shelf->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(shelf->dir, SHELF_SEEN, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     int rc = fd >= 0 ? file_read_fd(fd, &s->file) : -1;
+
     if (fd >= 0)
         close(fd);
     if (rc != 0 || s->file.n < FORM_MAC)
@@ -90,17 +93,14 @@ static struct span read_file(struct seen *s, const struct shelf *shelf, struct s
     return ok ? span_from(all, FORM_MAGIC) : SPAN_NONE;
 }
 
-int seen_begin(struct seen *s, const struct shelf *shelf, const struct pieces *pieces, struct span sandbox,
-               uint64_t born)
+int seen_begin(struct seen *s, const struct shelf *shelf, const struct pieces *pieces)
 {
     *s = (struct seen){.n = 0};
     dynbuf_init(&s->file, FILE_MAX);
     dynbuf_init(&s->next, SEEN_BYTES_MAX);
-    struct msg_in m = msg_in(read_file(s, shelf, sandbox));
-    struct span whose = msg_get_span(&m, FORM_NAME_MAX);
-    uint64_t boot = msg_get_u64(&m);
+    struct msg_in m = msg_in(read_file(s, shelf));
 
-    return !m.bad && span_eq(whose, sandbox) && boot == born ? take_files(s, &m, pieces) : 0;
+    return take_files(s, &m, pieces);
 }
 
 void seen_end(struct seen *s)
@@ -112,7 +112,7 @@ void seen_end(struct seen *s)
     *s = (struct seen){.n = 0};
 }
 
-const struct seen_file *seen_find(const struct seen *s, const uint8_t mark[STREAM_MARK])
+struct seen_file *seen_find(const struct seen *s, const uint8_t mark[STREAM_MARK])
 {
     struct seen_file f;
 
@@ -122,17 +122,19 @@ const struct seen_file *seen_find(const struct seen *s, const uint8_t mark[STREA
 
 /* --- of the next ------------------------------------------------------------------------ */
 
-void seen_add(struct seen *s, const struct seen_file *f)
+void seen_add(struct seen *s, struct seen_file *f)
 {
-    if (s->nnext >= STREAM_MARKS_MAX || s->next.n + STREAM_MARK + sizeof(f->size) + f->pieces.n > SEEN_BYTES_MAX)
+    if (f->again || s->nnext >= STREAM_MARKS_MAX ||
+        s->next.n + STREAM_MARK + sizeof(f->size) + f->pieces.n > SEEN_BYTES_MAX)
         return;
+    f->again = true;
     (void)dynbuf_add(&s->next, span_of(f->mark, STREAM_MARK));
     msg_put_u64(&s->next, f->size);
     (void)dynbuf_add(&s->next, f->pieces);
     s->nnext++;
 }
 
-static int write_file(const struct shelf *shelf, const char *tmp, const char *name, struct span bytes)
+static int write_file(const struct shelf *shelf, const char *tmp, struct span bytes)
 {
     int fd = openat(shelf->dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int rc = fd >= 0 ? file_write_fd(fd, bytes) : -1;
@@ -140,35 +142,33 @@ static int write_file(const struct shelf *shelf, const char *tmp, const char *na
     if (fd >= 0)
         close(fd);
     if (rc == 0)
-        rc = renameat(shelf->dir, tmp, shelf->dir, name);
+        rc = renameat(shelf->dir, tmp, shelf->dir, SHELF_SEEN);
     if (rc != 0 && fd >= 0)
         (void)unlinkat(shelf->dir, tmp, 0);
     return rc;
 }
 
-void seen_write(const struct seen *s, const struct shelf *shelf, struct span sandbox, uint64_t born)
+void seen_write(struct seen *s, const struct shelf *shelf)
 {
-    char name[NAME], text[ID_TEXT + 1], tmp[4 + ID_TEXT + 1];
+    char text[ID_TEXT + 1], tmp[4 + ID_TEXT + 1];
     uint8_t mac[FORM_MAC];
     struct dynbuf b;
     struct id fresh;
     int rc = -1;
 
-    name_of(sandbox, name);
+    for (size_t i = 0; i < s->n; i++)
+        seen_add(s, &s->all[i]);
     dynbuf_init(&b, FILE_MAX);
     (void)dynbuf_add(&b, FORM_SEEN);
-    msg_put_span(&b, sandbox);
-    msg_put_u64(&b, born);
     msg_put_u32(&b, (uint32_t)s->nnext);
     (void)dynbuf_add(&b, dynbuf_span(&s->next));
     if (dynbuf_ok(&s->next) && dynbuf_ok(&b) && id_new(&fresh) == 0) {
         id_text(&fresh, text);
         (void)snprintf(tmp, sizeof(tmp), "tmp-%s", text);
         shelf_mac(shelf, 's', dynbuf_span(&b), SPAN_NONE, mac);
-        rc = dynbuf_add(&b, span_of(mac, FORM_MAC)) == 0 ? write_file(shelf, tmp, name, dynbuf_span(&b)) : -1;
+        rc = dynbuf_add(&b, span_of(mac, FORM_MAC)) == 0 ? write_file(shelf, tmp, dynbuf_span(&b)) : -1;
     }
     if (rc != 0)
-        log_warn("the next checkpoint of sandbox %.*s will read all of its files: which are known cannot be written",
-                 SPAN_FMT(sandbox));
+        log_warn("the next checkpoint takes longer: which files this one has cannot be written");
     dynbuf_free(&b);
 }

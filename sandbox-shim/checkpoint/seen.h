@@ -1,24 +1,24 @@
-/* What a sandbox's last checkpoint knows its files by: marks (stream.h), and of which pieces the file with one is. A
- * file that has one of them still is not told again.
+/* Which files an owner's checkpoints have, by their marks (stream.h), and of which pieces each is: a file whose bytes
+ * have one of these marks is not told again.
  *
- *   seen-N: "CSSEEN1\n" | span sandbox | u64 born | u32 n | n times: mark 16 | u64 size | the names of its
- * pieces | MAC of all before
+ *   seen: "CSSEEN1\n" | u32 n | n times: mark 16 | u64 size | the names of its pieces | MAC of all before
  *
- * N is of the sandbox's name, SEEN_FILES in all for one owner: whoever else has the same takes its place. It is of no
- * worth to a later boot, and its loss costs a reading; so it is nowhere but here, and not written to the disk at
- * once.
- */
+ * Those of the last checkpoint come first, behind them those of before, up to SEEN_BYTES_MAX. What is lost of it
+ * costs telling a file once more; so it is not elsewhere, nor written to the disk at once. Of two checkpoints at one
+ * time one has the last word. */
 #ifndef SANDBOX_SHIM_CHECKPOINT_SEEN_H
 #define SANDBOX_SHIM_CHECKPOINT_SEEN_H
 
 #include "sandbox-shim/checkpoint/pack.h"
 #include "sandbox-shim/checkpoint/stream.h"
 
-enum { SEEN_FILES = 8, SEEN_BYTES_MAX = 8 * 1024 * 1024 /* of one; files that it does not hold are read again */ };
-#define FORM_SEEN SPAN("CSSEEN1\n")
+enum { SEEN_BYTES_MAX = 8 * 1024 * 1024 /* files that do not fit are told again */ };
+#define FORM_SEEN  SPAN("CSSEEN1\n")
+#define SHELF_SEEN "seen"
 
 struct seen_file {
     uint8_t mark[STREAM_MARK];
+    bool again; /* it is in the checkpoint that is being made */
     uint64_t size;
     struct span pieces;
 };
@@ -32,16 +32,17 @@ struct seen {
     size_t nnext;
 };
 
-/* Those of that sandbox and boot whose pieces are all there, by their marks. What is of another one, damaged or
- * missing is none. seen_end is right in any case. -1: no memory. */
-int seen_begin(struct seen *s, const struct shelf *shelf, const struct pieces *pieces, struct span sandbox,
-               uint64_t born) MUSTCHECK;
+/* Those whose pieces are all there. What is damaged or missing is none. seen_end is right in any case. -1: no memory.
+ */
+int seen_begin(struct seen *s, const struct shelf *shelf, const struct pieces *pieces) MUSTCHECK;
 void seen_end(struct seen *s);
-/* NULL: none has it. */
-const struct seen_file *seen_find(const struct seen *s, const uint8_t mark[STREAM_MARK]);
+/* With which key of this owner's marks are made. */
+void seen_key(const struct shelf *shelf, uint8_t key[STREAM_MARK]);
+/* NULL: none has it. It is the caller's to keep with seen_add, or to leave. */
+struct seen_file *seen_find(const struct seen *s, const uint8_t mark[STREAM_MARK]);
 /* For the next checkpoint. */
-void seen_add(struct seen *s, const struct seen_file *f);
-/* Instead of what was there. What fails is logged: the next one reads all. */
-void seen_write(const struct seen *s, const struct shelf *shelf, struct span sandbox, uint64_t born);
+void seen_add(struct seen *s, struct seen_file *f);
+/* Those that were added, and behind them what there was. What fails is logged: the next one is told all. */
+void seen_write(struct seen *s, const struct shelf *shelf);
 
 #endif

@@ -101,11 +101,12 @@ static int is_one(void *arg, const char *name)
     return -1;
 }
 
-/* Who makes it comes to its key only then. */
+/* Who makes it comes to its key only then. One that has lost its key has more than a lock. */
 static bool is_being_made(const struct shelf *s)
 {
     return faccessat(s->dir, "key", F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
-           shelf_each(s->dir, "ck-", "", is_one, NULL) == 0;
+           faccessat(s->dir, "up-key", F_OK, AT_SYMLINK_NOFOLLOW) != 0 &&
+           shelf_each(s->dir, "ck-", "", is_one, NULL) == 0 && shelf_each(s->dir, "gone-", "", is_one, NULL) == 0;
 }
 
 int shelf_open(int store, const char *name, bool make, struct shelf *s, struct err *e)
@@ -203,7 +204,9 @@ uint64_t shelf_bytes(const struct shelf *s)
 {
     struct sum all = {s->dir, 0};
 
-    return shelf_each(s->dir, "ck-", "", add_size, &all) == 0 ? all.bytes : UINT64_MAX;
+    return shelf_each(s->dir, "ck-", "", add_size, &all) == 0 && shelf_each(s->dir, "seen", "", add_size, &all) == 0
+               ? all.bytes
+               : UINT64_MAX;
 }
 
 struct kept {

@@ -116,21 +116,23 @@ int stream_mark_put(struct stream *s, enum stream_got what, const uint8_t mark[S
     return flush(s) == 0 ? write_all(s->fd, frame, sizeof(frame)) : -1;
 }
 
-int stream_marks_put(int fd, const uint8_t *marks, size_t n)
+int stream_marks_put(int fd, const uint8_t key[STREAM_MARK], const uint8_t *marks, size_t n)
 {
     uint8_t head[HEAD];
 
     put_number(head, n, HEAD);
-    return write_all(fd, head, HEAD) == 0 ? write_all(fd, marks, n * STREAM_MARK) : -1;
+    return write_all(fd, key, STREAM_MARK) == 0 && write_all(fd, head, HEAD) == 0
+               ? write_all(fd, marks, n * STREAM_MARK)
+               : -1;
 }
 
-int stream_marks_get(int fd, uint8_t **marks, size_t *n)
+int stream_marks_get(int fd, uint8_t key[STREAM_MARK], uint8_t **marks, size_t *n)
 {
     uint8_t head[HEAD];
 
     *marks = NULL;
     *n = 0;
-    if (read_all(fd, head, HEAD) != 0)
+    if (read_all(fd, key, STREAM_MARK) != 0 || read_all(fd, head, HEAD) != 0)
         return -1;
     uint64_t many = get_number(head, HEAD);
     if (many == 0)

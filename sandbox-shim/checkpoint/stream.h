@@ -5,9 +5,9 @@
  *          n 0x80000001: the file that was just told has this mark; n 0x80000002: the next one has the bytes of the
  *          one with this mark, and its header says it has none
  *
- * A mark is what a file has been told by before (workspace/marks.h): who keeps them says behind a STREAM_PACK which
- * it knows, u32 n | marks. Numbers are big-endian. What a workspace's user says may be anything; every length has its
- * bound. */
+ * A mark is of a file's bytes (workspace/marks.h): who keeps them says behind a STREAM_PACK with which key it is made
+ * and which it knows, key | u32 n | marks. Numbers are big-endian. What a workspace's user says may be anything;
+ * every length has its bound. */
 #ifndef SANDBOX_SHIM_CHECKPOINT_STREAM_H
 #define SANDBOX_SHIM_CHECKPOINT_STREAM_H
 
@@ -52,9 +52,9 @@ int stream_end_put(struct stream *s, const struct stream_end *e) MUSTCHECK;
 /* What is said of a file is behind all bytes that came before. */
 int stream_mark_put(struct stream *s, enum stream_got what, const uint8_t mark[STREAM_MARK]) MUSTCHECK;
 /* marks: n of them, in a row; at most STREAM_MARKS_MAX. */
-int stream_marks_put(int fd, const uint8_t *marks, size_t n) MUSTCHECK;
+int stream_marks_put(int fd, const uint8_t key[STREAM_MARK], const uint8_t *marks, size_t n) MUSTCHECK;
 /* *marks: *n of them, the caller's to free, also after -1; NULL if there are none. */
-int stream_marks_get(int fd, uint8_t **marks, size_t *n) MUSTCHECK;
+int stream_marks_get(int fd, uint8_t key[STREAM_MARK], uint8_t **marks, size_t *n) MUSTCHECK;
 /* STREAM_BYTES: *n of them are in `in`; a mark: it is in `in`; STREAM_ENDED: its end, *e; STREAM_BROKE: it broke off,
  * or is no stream. */
 enum stream_got stream_get(int fd, uint8_t in[STREAM_PIECE], size_t *n, struct stream_end *e) MUSTCHECK;

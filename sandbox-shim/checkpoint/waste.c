@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sandbox-shim/checkpoint/pack.h"
+#include "sandbox-shim/checkpoint/seen.h"
 #include "sandbox-shim/checkpoint/store.h"
 
 int waste_mark(const struct shelf *s)
@@ -136,6 +136,8 @@ int waste_clear(const struct shelf *s, bool all, struct err *e)
         rc = shelf_each(s->dir, "ck-", "", need_one, &need);
     if (rc == 0)
         rc = packs_clear(s, &pieces, e);
+    if (rc == 0 && shelf_kept(s) == 0)
+        (void)unlinkat(s->dir, SHELF_SEEN, 0);
     if (rc == 0)
         (void)unlinkat(s->dir, "waste", 0);
     if (rc == 0)

@@ -12,18 +12,18 @@ enum { TREE_DEPTH_MAX = 256, TREE_PIECE = 32 * 1024 };
 
 /* Takes all of these bytes, or -1. */
 typedef int tree_put(void *arg, const uint8_t *p, size_t n);
-/* Somebody who knows files that were told before, and is asked around the bytes of each (-1 with errno ends it all).
- */
+/* Somebody who knows files by their bytes, and is asked about each (-1 with errno ends it all). */
 struct tree_known {
-    /* 1: its bytes are not told again, and its header says that it has none. */
+    /* 1: its bytes are not told again, and its header says that it has none; fd may be at any place then. */
     int (*same)(void *arg, int fd, const struct stat *st);
-    int (*told)(void *arg, int fd, const struct stat *st); /* st: as before its bytes */
+    void (*bytes)(void *arg, const uint8_t *p, size_t n); /* those that are told */
+    int (*told)(void *arg);                               /* all of them were */
     void *arg;
 };
 struct pack {
     tree_put *put;
     void *arg;
-    const struct tree_known *known; /* NULL: nobody; else reading a file leaves no trace at it, where that can be */
+    const struct tree_known *known; /* NULL: nobody */
     uint64_t most;                  /* bytes that may come yet; EFBIG */
     unsigned left_out;              /* devices, pipes and sockets */
     /* inside */

@@ -375,7 +375,6 @@ int checkpoint_on_snapshot(struct warden *w, struct frame *f)
         how = STORE_FAILED;
         o.generation = b->generation;
         o.disk = b->is.disk;
-        o.born = b->born;
         why = checkpoint_begin(w, f->id, b, &o);
         b->saves = why == NULL;
     }

@@ -3,7 +3,6 @@
  * there is followed, and of the disk it has nothing else. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,9 +32,9 @@ static void words(struct stream_end *e, const char *text)
 static void give(int dir, uint64_t most, struct stream_end *e)
 {
     static struct pack k;
-    struct marks marks;
+    static struct marks marks;
 
-    if (marks_begin(&marks, dir, STREAM_FD, &to) != 0)
+    if (marks_begin(&marks, STREAM_FD, &to) != 0)
         _exit(1); /* who keeps them has ended, and nobody is there to be told */
     k.put = out;
     k.arg = &to;
@@ -83,7 +82,7 @@ static void take(int dir, bool replace, struct stream_end *e)
 int main(void)
 {
     static const char *const here[] = {".", NULL};
-    static const struct wall wall = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES | WALL_LEASE, .rw_dirs = here};
+    static const struct wall wall = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES, .rw_dirs = here};
     struct stream_end end = {.code = 0};
     enum stream_what what = STREAM_NOTHING;
     uint64_t most;
@@ -92,7 +91,6 @@ int main(void)
     int dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         log_die("the workspace cannot be opened");
-    (void)signal(SIGIO, SIG_IGN); /* marks.h */
     role_confine_alone(&wall);
     if (stream_asked(STREAM_FD, &what, &most) != 0)
         return 1;

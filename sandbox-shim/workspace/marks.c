@@ -1,139 +1,125 @@
 #include "sandbox-shim/workspace/marks.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
-#include <sys/vfs.h>
-#include <time.h>
-
-#include "common/id.h"
-
-#define SECOND_NS INT64_C(1000000000)
+#include <string.h>
+#include <unistd.h>
 
 /* --- those that are there ------------------------------------------------------------- */
 
-static uint8_t *slot_of(const struct marks *m, const uint8_t mark[STREAM_MARK])
+static size_t slot_of(const struct marks *m, const uint8_t mark[STREAM_MARK])
 {
     uint32_t at; /* marks are as good as random */
 
     memcpy(&at, mark, sizeof(at));
     for (size_t i = at & (m->nslots - 1);; i = (i + 1) & (m->nslots - 1))
         if (!m->taken[i] || memcmp(m->slot[i], mark, STREAM_MARK) == 0)
-            return m->slot[i];
+            return i;
 }
 
-static int keep(struct marks *m, size_t n)
+static int keep(struct marks *m)
 {
-    for (m->nslots = 64; m->nslots < 2 * n; m->nslots *= 2)
+    for (m->nslots = 64; m->nslots < 2 * m->n; m->nslots *= 2)
         ;
     m->slot = calloc(m->nslots, sizeof(*m->slot));
     m->taken = calloc(m->nslots, sizeof(*m->taken));
     if (m->slot == NULL || m->taken == NULL)
         return -1;
-    for (size_t i = 0; i < n; i++) {
-        uint8_t *to = slot_of(m, m->given + i * STREAM_MARK);
-        memcpy(to, m->given + i * STREAM_MARK, STREAM_MARK);
-        m->taken[(size_t)(to - m->slot[0]) / STREAM_MARK] = true;
+    for (size_t i = 0; i < m->n; i++) {
+        size_t to = slot_of(m, m->given + i * STREAM_MARK);
+        memcpy(m->slot[to], m->given + i * STREAM_MARK, STREAM_MARK);
+        m->taken[to] = true;
     }
     return 0;
 }
 
-static bool is_there(const struct marks *m, const uint8_t mark[STREAM_MARK])
-{
-    return m->taken[(size_t)(slot_of(m, mark) - m->slot[0]) / STREAM_MARK];
-}
-
 /* --- one file ---------------------------------------------------------------------------- */
 
-static int64_t ns(struct timespec t)
+/* Without them nothing can be told of any file. */
+static void must(bool ok)
 {
-    return (int64_t)t.tv_sec * SECOND_NS + t.tv_nsec;
+    if (!ok)
+        abort();
 }
 
-static void mark_of(const struct stat *st, uint8_t out[STREAM_MARK])
+/* One nonce for all: what is asked of a mark is that nobody who neither knows the key nor sees a mark finds two files
+ * with one, and that is so. */
+static void mark_begin(struct marks *m)
 {
-    const int64_t is[] = {(int64_t)st->st_dev, (int64_t)st->st_ino, st->st_size,
-                          ns(st->st_mtim),     ns(st->st_ctim),     ns(st->st_atim)};
-    struct digest d;
+    static const uint8_t nonce[12];
 
-    digest_of(span_of(is, sizeof(is)), &d);
-    memcpy(out, d.b, STREAM_MARK);
+    must(EVP_EncryptInit_ex(m->gcm, NULL, NULL, NULL, nonce) == 1);
+    m->told = 0;
 }
 
-/* Nobody has it open for writing, nor mapped so. */
-static bool is_alone(int fd)
+static void bytes(void *arg, const uint8_t *p, size_t n)
 {
-    bool alone = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+    struct marks *m = arg;
+    int out;
 
-    if (alone)
-        (void)fcntl(fd, F_SETLEASE, F_UNLCK);
-    return alone;
+    m->told += n;
+    must(EVP_EncryptUpdate(m->gcm, NULL, &out, p, (int)n) == 1);
 }
 
-static bool can_be_marked(const struct marks *m, const struct stat *st)
+static void mark_end(struct marks *m, uint8_t mark[STREAM_MARK])
 {
-    return m->any && st->st_dev == m->dev && st->st_size >= MARKS_LEAST;
+    uint8_t none[EVP_MAX_BLOCK_LENGTH];
+    int out;
+
+    must(EVP_EncryptFinal_ex(m->gcm, none, &out) == 1 &&
+         EVP_CIPHER_CTX_ctrl(m->gcm, EVP_CTRL_AEAD_GET_TAG, STREAM_MARK, mark) == 1);
 }
 
-static bool reading_shows(const struct stat *st)
-{
-    return ns(st->st_atim) <= ns(st->st_ctim) || ns(st->st_atim) <= ns(st->st_mtim);
-}
-
+/* It may become longer or shorter meanwhile: then it is another one. */
 static int same(void *arg, int fd, const struct stat *st)
 {
     struct marks *m = arg;
     uint8_t mark[STREAM_MARK];
-    struct timespec now;
+    ssize_t n = 0;
 
-    m->alone = false;
-    if (!can_be_marked(m, st))
+    mark_begin(m);
+    if (m->n == 0 || st->st_size < MARKS_LEAST)
         return 0;
-    mark_of(st, mark);
-    if (is_there(m, mark))
+    while (m->told <= (uint64_t)st->st_size && (n = read(fd, m->in, sizeof(m->in))) > 0)
+        bytes(m, m->in, (size_t)n);
+    bool whole = n == 0 && m->told == (uint64_t)st->st_size;
+    mark_end(m, mark);
+    if (whole && m->taken[slot_of(m, mark)])
         return stream_mark_put(m->to, STREAM_SAME, mark) == 0 ? 1 : -1;
-    if (!reading_shows(st) || clock_gettime(CLOCK_REALTIME, &now) != 0)
-        return 0;
-    int64_t latest = ns(now) - (int64_t)m->young_ms * (SECOND_NS / 1000);
-    m->alone = ns(st->st_ctim) < latest && ns(st->st_atim) < latest && is_alone(fd);
-    return 0;
+    mark_begin(m);
+    return lseek(fd, 0, SEEK_SET) == 0 ? 0 : -1;
 }
 
-static int told(void *arg, int fd, const struct stat *before)
+static int told(void *arg)
 {
     struct marks *m = arg;
-    uint8_t was[STREAM_MARK], is[STREAM_MARK];
-    struct stat st;
+    uint8_t mark[STREAM_MARK];
 
-    if (!m->alone || !is_alone(fd) || fstat(fd, &st) != 0)
-        return 0;
-    mark_of(before, was);
-    mark_of(&st, is);
-    return memcmp(was, is, STREAM_MARK) == 0 ? stream_mark_put(m->to, STREAM_SEEN, is) : 0;
+    mark_end(m, mark);
+    return m->told >= MARKS_LEAST ? stream_mark_put(m->to, STREAM_SEEN, mark) : 0;
 }
 
 /* --- all of them ------------------------------------------------------------------------- */
 
-int marks_begin(struct marks *m, int dir, int from, struct stream *to)
+int marks_begin(struct marks *m, int from, struct stream *to)
 {
-    struct statfs fs;
-    struct stat st;
-    size_t n;
+    uint8_t key[STREAM_MARK];
 
-    *m = (struct marks){.known = {.same = same, .told = told, .arg = m}, .to = to, .young_ms = MARKS_CLOCK_MS};
-    if (stream_marks_get(from, &m->given, &n) != 0 || keep(m, n) != 0)
+    *m = (struct marks){.known = {.same = same, .bytes = bytes, .told = told, .arg = m}, .to = to};
+    if (stream_marks_get(from, key, &m->given, &m->n) != 0 || keep(m) != 0)
         return -1;
-    m->any = fstatfs(dir, &fs) == 0 && fs.f_type == TMPFS_MAGIC && !(fs.f_flags & ST_NOATIME) && fstat(dir, &st) == 0;
-    m->dev = m->any ? st.st_dev : 0;
-    return 0;
+    m->gcm = EVP_CIPHER_CTX_new();
+    bool ok = m->gcm != NULL && EVP_EncryptInit_ex(m->gcm, EVP_aes_128_gcm(), NULL, key, NULL) == 1;
+    OPENSSL_cleanse(key, sizeof(key));
+    return ok ? 0 : -1;
 }
 
 void marks_end(struct marks *m)
 {
+    EVP_CIPHER_CTX_free(m->gcm);
     free(m->given);
     free(m->slot);
     free(m->taken);
-    *m = (struct marks){.any = false};
+    *m = (struct marks){.n = 0};
 }

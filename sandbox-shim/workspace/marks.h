@@ -1,13 +1,10 @@
-/* Which files of a workspace need not be read again for a checkpoint: those of which nobody can have changed a byte.
+/* Which files of a workspace need not be told again for a checkpoint: those whose bytes are the same.
  *
- * A mark is made of a file's number, size and times, to the nanosecond. The time of its last change is the kernel's,
- * and nobody inside can set it; but in memory (tmpfs), where workspaces lie, what is written through a mapping
- * changes no time at all. A mapping has two traces: while it lasts, the file is open for writing, of which a lease
- * (fcntl(2), F_SETLEASE) tells; and when it is made, the file counts as read, which is written down as long as the
- * file has not been read since its last change (mount(8), relatime). So a file is marked only if nobody had it open
- * for writing before and after its bytes were read, if the next reading of it will be written down, and if its times
- * are older than the clock that they are taken from can err. All others are read each time, and so is whatever lies
- * elsewhere. */
+ * Nothing but its bytes says whether a file has changed: what is written through a mapping changes none of its times,
+ * and of that nothing is left behind. So each file is read, and a mark is made of its bytes: their GMAC (NIST
+ * SP 800-38D) under a key of the keeper's, which nobody inside knows, so that nobody can make another file with the
+ * same one. That is some ten times as fast as all else that becomes of a file which is told: the way over the stream,
+ * the name of each piece (HMAC-SHA256), and its search. */
 #ifndef SANDBOX_SHIM_WORKSPACE_MARKS_H
 #define SANDBOX_SHIM_WORKSPACE_MARKS_H
 
@@ -15,26 +12,25 @@
 #include "sandbox-shim/inside/shim_tree.h"
 
 enum {
-    MARKS_LEAST = 16 * 1024, /* bytes of a file: smaller ones are read as quickly */
-    MARKS_CLOCK_MS = 50      /* what the times of files may be behind by, and more: the kernel's tick */
+    MARKS_LEAST = 16 * 1024, /* bytes of a file: smaller ones are told as quickly */
+    MARKS_READ = 256 * 1024
 };
 
+struct evp_cipher_ctx_st;
 struct marks {
     struct tree_known known; /* for struct pack */
     struct stream *to;
-    uint64_t young_ms; /* MARKS_CLOCK_MS: what changed less than so long ago is not marked */
-    bool any;          /* files are where marks can be had */
-    uint64_t dev;      /* of the workspace */
+    struct evp_cipher_ctx_st *gcm;
+    uint64_t told; /* bytes of the file that is being told */
     uint8_t *given, (*slot)[STREAM_MARK];
     bool *taken;
-    size_t nslots;
-    bool alone; /* of the file that is being told: nobody had it open for writing */
+    size_t n, nslots;
+    uint8_t in[MARKS_READ];
 };
 
-/* Of the workspace that dir is; reads from `from` which there are already, and tells others to `to`. SIGIO has to be
- * ignored: whoever opens a file just then for writing is waited for. 0, or -1: it broke off. marks_end is right after
- * both. */
-int marks_begin(struct marks *m, int dir, int from, struct stream *to) MUSTCHECK;
+/* Reads from `from` with which key, and which there are already; tells of files to `to`. 0, or -1: it broke off, or
+ * there is no memory. marks_end is right after both. */
+int marks_begin(struct marks *m, int from, struct stream *to) MUSTCHECK;
 void marks_end(struct marks *m);
 
 #endif

@@ -267,8 +267,7 @@ static const char *keep_go(uint64_t asker, struct box *b, struct span which)
                             .which = which,
                             .sandbox = span_str(b->name),
                             .generation = b->generation,
-                            .disk = b->is.disk,
-                            .born = b->born};
+                            .disk = b->is.disk};
     const char *why = checkpoint_begin(b->warden, asker, b, &o);
 
     b->saves = why == NULL;

@@ -18,16 +18,16 @@ static int out(void *arg, const uint8_t *p, size_t n)
     return stream_put(arg, p, n);
 }
 
-static uint64_t told_bytes; /* of the tar stream, at the last time */
-static uint64_t young_ms = MARKS_CLOCK_MS;
-static void (*before_told)(void); /* what happens to a file that has just been read */
+static uint64_t told_bytes;        /* of the tar stream, at the last time */
+static void (*before_bytes)(void); /* what becomes of a file that is about to be told */
 static struct tree_known known;
 
-static int at_told(void *arg, int fd, const struct stat *st)
+static int at_same(void *arg, int fd, const struct stat *st)
 {
-    if (before_told != NULL)
-        before_told();
-    return known.told(arg, fd, st);
+    int rc = known.same(arg, fd, st);
+    if (rc == 0 && before_bytes != NULL)
+        before_bytes();
+    return rc;
 }
 
 struct at {
@@ -49,12 +49,11 @@ static void at_work(int fd, int folder)
     if (stream_asked(fd, &what, &most) != 0)
         return;
     if (what == STREAM_PACK) {
-        struct marks marks;
-        if (marks_begin(&marks, folder, fd, &s) != 0)
+        static struct marks marks;
+        if (marks_begin(&marks, fd, &s) != 0)
             return;
-        marks.young_ms = young_ms;
         known = marks.known;
-        marks.known.told = at_told;
+        marks.known.same = at_same;
         k = (struct pack){.put = out, .arg = &s, .known = &marks.known, .most = most};
         e.code = pack_folder(&k, folder) == 0 ? 0 : (unsigned)errno;
         told_bytes = most - k.most;

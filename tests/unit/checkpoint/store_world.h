@@ -29,7 +29,6 @@ static struct err err;
 static char id[FORM_ID + 1];
 static struct form_head told;
 static struct dynbuf said;
-static uint64_t born = 5;                  /* of the sandbox that is kept */
 static uint64_t disk, listed;              /* bytes of the list of a step */
 static const char *reach = "", *goes = ""; /* goes: what goes before one is saved */
 
@@ -126,7 +125,6 @@ static int save_of(const char *owner, const char *name, struct span bytes)
                             .sandbox = SPAN("box"),
                             .reach = span_str(reach),
                             .generation = 7,
-                            .born = born,
                             .disk = disk};
     int rc = with("work", bytes, &o);
     if (rc == 0)

@@ -1,11 +1,10 @@
-/* A file that cannot have changed is not read again for the next checkpoint, and every other one is: also one that
- * was written in a way that changes none of its times. */
+/* A file whose bytes an owner's checkpoints have is not told again for the next one, and every other one is, however
+ * it was written; what is told, and what is believed of it, is what was read. */
 #include "tests/unit/checkpoint/store_world.h"
 
-#include "sandbox-shim/checkpoint/seen.h"
-
 #include <sys/mman.h>
-#include <time.h>
+
+#include "sandbox-shim/checkpoint/seen.h"
 
 enum { SIZE = 3 * 1024 * 1024, SMALL = 512 };
 
@@ -18,17 +17,9 @@ static int work_file(const char *name, int flags)
     return fd;
 }
 
-/* The times of files are taken from a clock that goes in steps. */
-static void clock_goes_on(void)
-{
-    const struct timespec t = {.tv_nsec = 2 * MARKS_CLOCK_MS * 1000000L};
-    assert_int_equal(nanosleep(&t, NULL), 0);
-}
-
 static void make(const char *name, size_t n)
 {
     IN("head -c %zu /dev/urandom > work/%s", n, name);
-    clock_goes_on();
 }
 
 /* Whether bytes of that many were told: headers and small files are less. */
@@ -38,7 +29,6 @@ static bool tells(size_t n)
     return told_bytes >= n;
 }
 
-/* The last one is right. All files have been read then, which is written down. */
 static void is_right(void)
 {
     assert_int_equal(load(id), 0);
@@ -53,161 +43,99 @@ static void what_did_not_change_is_not_told_again(void **state)
     assert_false(tells(SIZE));
     assert_int_equal(told.bytes, SIZE + SMALL);
     assert_int_equal(told.added, 0);
-    IN("touch -d @5 work/small && chmod 400 work/small"); /* which is in its header */
+    is_right();
+    IN("touch -d @5 work/small work/big && chmod 400 work/small"); /* which is in its header */
     assert_false(tells(SIZE));
     make("other", SIZE); /* is new; of the old one nothing is told */
     assert_true(tells(SIZE));
     assert_true(told_bytes < 2 * SIZE);
+    IN("mv work/big work/moved && cp work/moved work/big && ln work/big work/link"); /* whatever it is called */
+    assert_false(tells(SIZE));
+    assert_int_equal(told.bytes, 4 * SIZE + SMALL);
+    is_right();
+    IN("rm work/*"); /* what the last one had not, one before may have */
+    make("less", SIZE);
+    assert_true(tells(SIZE));
+    IN("cp back/other work/other");
     assert_false(tells(SIZE));
     is_right();
+}
+
+/* A byte in the middle; nothing but itself tells of it. */
+static void write_mapped(const char *name, int flags)
+{
+    int fd = work_file(name, O_RDWR | flags);
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    const struct timespec as_before[2] = {st.st_atim, st.st_mtim};
+    uint8_t *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(p, MAP_FAILED);
+    p[SIZE / 2]++;
+    (void)munmap(p, SIZE);
+    assert_int_equal(futimens(fd, as_before), 0);
+    close(fd);
 }
 
 static void what_is_written_is_told(void **state)
 {
     make("big", SIZE);
     assert_true(tells(SIZE));
-    struct stat st;
-    int fd = work_file("big", O_WRONLY);
-    assert_int_equal(fstat(fd, &st), 0);
-    const struct timespec as_before[2] = {st.st_atim, st.st_mtim};
-    assert_int_equal(pwrite(fd, "0123456789", 10, SIZE / 2), 10);
-    assert_int_equal(futimens(fd, as_before), 0); /* as its times may be set, but for that of the last change */
-    close(fd);
-    clock_goes_on();
+    write_mapped("big", 0);
+    assert_true(tells(SIZE));
+    write_mapped("big", O_NOATIME);
     assert_true(tells(SIZE));
     assert_false(tells(SIZE));
-    IN("mv work/big work/moved && cp work/moved work/big && rm work/moved");
+    is_right();
+    IN("truncate -s -1 work/big");
+    assert_true(tells(SIZE - 1));
+    IN("truncate -s +1 work/big"); /* a zero byte, which it had not */
     assert_true(tells(SIZE));
     is_right();
 }
 
-/* Read first, so that the page is there to be written without a fault, and nothing at all tells of it. */
-static uint8_t *write_mapped(const char *name, uint8_t with, bool stays)
-{
-    int fd = work_file(name, O_RDWR);
-    uint8_t *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_ptr_not_equal(p, MAP_FAILED);
-    volatile uint8_t before = p[SIZE / 2];
-    p[SIZE / 2] = with != before ? with : with + 1;
-    close(fd);
-    if (!stays)
-        (void)munmap(p, SIZE);
-    return stays ? p : NULL;
-}
-
-static void what_is_written_through_a_mapping_is_told(void **state)
+static void of_another_owner_nothing_is_known(void **state)
 {
     make("big", SIZE);
     assert_true(tells(SIZE));
-    assert_false(tells(SIZE));
-    (void)write_mapped("big", 1, false);
-    assert_true(tells(SIZE));
-    clock_goes_on();
-    assert_true(tells(SIZE));
-    (void)write_mapped("big", 2, false); /* it has been read by now: a second reading is not written down */
-    assert_true(tells(SIZE));
-    assert_true(tells(SIZE));
-    is_right();
-}
-
-static void what_may_be_written_still_is_told(void **state)
-{
-    make("big", SIZE);
-    uint8_t *p = write_mapped("big", 1, true);
-    IN("touch work/big"); /* its times are as if nobody had read it */
-    clock_goes_on();
-    assert_true(tells(SIZE));
-    p[SIZE / 3] ^= 1;
-    (void)munmap(p, SIZE);
-    clock_goes_on();
-    assert_true(tells(SIZE));
-    assert_false(tells(SIZE));
-    int fd = work_file("big", O_WRONLY);
-    IN("touch work/big");
-    clock_goes_on();
-    assert_true(tells(SIZE));
-    assert_int_equal(pwrite(fd, "y", 1, 5), 1);
-    close(fd);
-    assert_true(tells(SIZE));
-    is_right();
+    assert_int_equal(save_of("somebody", "", SPAN_NONE), 0);
+    assert_true(told_bytes >= SIZE);
+    assert_int_equal(save_of("somebody", "", SPAN_NONE), 0);
+    assert_false(told_bytes >= SIZE);
 }
 
 /* --- what somebody does just while it is read ----------------------------------------------- */
 
-static uint8_t *mapped;
-static int open_file;
-
-static void ends_its_mapping(void)
+static void becomes_another(void)
 {
-    mapped[SIZE - 1] ^= 1; /* which has been read already */
-    (void)munmap(mapped, SIZE);
-    before_told = NULL;
+    IN("cp work/big before && head -c %d /dev/urandom > work/big", (int)SIZE);
+    before_bytes = NULL;
 }
 
-static void opens_it(void)
+/* Its mark is of what was told, and not of what was read before that. */
+static void what_changes_while_it_is_read_is_itself(void **state)
 {
-    open_file = work_file("big", O_RDWR);
-    before_told = NULL;
-}
-
-static void writes_to_it(void)
-{
-    int fd = work_file("big", O_WRONLY);
-    assert_int_equal(pwrite(fd, "0123456789abcdef", 16, 0), 16);
-    close(fd);
-    before_told = NULL;
-}
-
-static void what_changes_while_it_is_read_is_told(void **state)
-{
+    make("other", SIZE);
+    assert_true(tells(SIZE)); /* from now on there are marks, and files are read before they are told */
     make("big", SIZE);
-    mapped = write_mapped("big", 1, true);
-    mapped[SIZE - 1] ^= 1; /* once: from then on no time tells of it */
-    IN("touch work/big");
-    clock_goes_on();
-    before_told = ends_its_mapping;
+    before_bytes = becomes_another;
     assert_true(tells(SIZE));
+    is_right();
+    IN("cp before work/big");
     assert_true(tells(SIZE));
-    assert_false(tells(SIZE));
-    make("big", SIZE);
-    before_told = opens_it;
-    assert_true(tells(SIZE));
-    close(open_file);
-    assert_true(tells(SIZE));
-    assert_false(tells(SIZE));
-    make("big", SIZE);
-    before_told = writes_to_it;
-    assert_true(tells(SIZE));
-    clock_goes_on();
-    assert_true(tells(SIZE));
-    assert_false(tells(SIZE));
     is_right();
 }
 
-/* Two changes in one step of the clock have one time. */
-static void what_changed_just_now_is_told(void **state)
-{
-    young_ms = UINT64_C(24) * 3600 * 1000; /* which nobody is as slow as */
-    make("big", SIZE);
-    IN("touch -a -d @5 work/big");
-    assert_true(tells(SIZE));
-    assert_true(tells(SIZE));
-    young_ms = MARKS_CLOCK_MS;
-    clock_goes_on();
-    assert_true(tells(SIZE));
-    assert_false(tells(SIZE));
-    is_right();
-}
-
-/* --- what is known is of one sandbox, boot and key ----------------------------------------- */
+/* --- what is known is of one key ------------------------------------------------------------ */
 
 /* The bytes of two files change places, by whoever can write there and has no key. */
 static void swap(void)
 {
-    enum { HEAD = FORM_MAGIC + 4 + 3 + 8 + 4, NAMES = 3 * FORM_MAC, ROW = STREAM_MARK + 8 + NAMES };
-    IN("cp store/*/seen-* swapped && a=%d && b=%d && n=%d && f=$(echo store/*/seen-*) && dd if=swapped of=$f bs=1 "
-       "skip=$a seek=$b count=$n conv=notrunc 2>/dev/null && dd if=swapped of=$f bs=1 skip=$b seek=$a count=$n "
-       "conv=notrunc 2>/dev/null && ! cmp -s swapped $f",
+    enum { HEAD = FORM_MAGIC + 4, NAMES = 3 * FORM_MAC, ROW = STREAM_MARK + 8 + NAMES };
+    IN("f=$(echo store/*/seen) && cp $f swapped && a=%d && b=%d && n=%d && dd if=swapped of=$f bs=1 skip=$a seek=$b "
+       "count=$n "
+       "conv=notrunc 2>/dev/null && dd if=swapped of=$f bs=1 skip=$b seek=$a count=$n conv=notrunc 2>/dev/null && ! "
+       "cmp "
+       "-s swapped $f",
        HEAD + STREAM_MARK + 8, HEAD + ROW + STREAM_MARK + 8, NAMES);
 }
 
@@ -219,73 +147,82 @@ static void what_is_known_is_believed_only_from_us(void **state)
     swap();
     assert_true(tells(2 * SIZE));
     assert_false(tells(SIZE));
-    IN("for f in store/*/seen-*; do printf X | dd of=$f bs=1 seek=30 conv=notrunc "
-       "2>/dev/null; "
-       "done");
-    assert_true(tells(SIZE));
-    assert_false(tells(SIZE));
-    IN("for f in store/*/seen-*; do : > $f; done");
-    assert_true(tells(SIZE));
-    IN("rm store/*/seen-*");
-    assert_true(tells(SIZE));
-    assert_false(tells(SIZE));
-    born++; /* a sandbox of the same name, started anew: its files are others, whatever they look like */
-    assert_true(tells(SIZE));
+    IN("for f in store/*/seen; do : > $f; done");
+    assert_true(tells(2 * SIZE));
+    IN("rm store/*/seen");
+    assert_true(tells(2 * SIZE));
     assert_false(tells(SIZE));
     is_right();
 }
 
-/* What the last checkpoint had went with it: it is read again. */
+/* What the last checkpoint had went with it. */
 static void what_is_gone_is_told(void **state)
 {
     make("big", SIZE);
     assert_int_equal(save("one"), 0);
+    IN("cp store/*/seen kept");
     assert_int_equal(gone("one"), 0);
+    IN("test ! -e store/*/seen && cp kept $(dirname store/*/key)/seen"); /* as if it had been written just then */
     assert_true(tells(SIZE));
     is_right();
 }
 
+/* --- how much ------------------------------------------------------------------------------- */
+
 /* So many, each of the same piece, are added; how many of them are known afterwards. */
-static size_t known_of(const struct shelf *s, const char *sandbox, size_t many, size_t pieces)
+static size_t known_of(const struct shelf *s, size_t many, size_t pieces)
 {
     static uint8_t names[1000 * FORM_MAC];
-    struct seen_file f = {.size = (uint64_t)pieces * FORM_PIECE, .pieces = span_of(names, pieces * FORM_MAC)};
     struct piece piece = {.size = FORM_PIECE};
     struct pieces all = {.fd = -1};
     struct seen seen;
+    IN("rm -f store/*/seen");
     assert_int_equal(pieces_load(s, &all, &err), 0);
     assert_int_equal(pieces_add(&all, &piece), 0);
-    assert_int_equal(seen_begin(&seen, s, &all, span_str(sandbox), born), 0);
+    assert_int_equal(seen_begin(&seen, s, &all), 0);
     for (size_t i = 0; i < many; i++) {
+        struct seen_file f = {.size = (uint64_t)pieces * FORM_PIECE, .pieces = span_of(names, pieces * FORM_MAC)};
         memcpy(f.mark, &i, sizeof(i));
         seen_add(&seen, &f);
     }
-    if (many > 0)
-        seen_write(&seen, s, span_str(sandbox), born);
+    seen_write(&seen, s);
     seen_end(&seen);
-    assert_int_equal(seen_begin(&seen, s, &all, span_str(sandbox), born), 0);
+    assert_int_equal(seen_begin(&seen, s, &all), 0);
     size_t n = seen.n;
-    memset(f.mark, 0, sizeof(f.mark));
-    assert_true(n == 0 || seen_find(&seen, f.mark)->size == f.size);
-    f.mark[STREAM_MARK - 1] = 1;
-    assert_null(seen_find(&seen, f.mark));
+    uint8_t mark[STREAM_MARK] = {0};
+    assert_int_equal(seen_find(&seen, mark)->size, (uint64_t)pieces * FORM_PIECE);
+    mark[STREAM_MARK - 1] = 1;
+    assert_null(seen_find(&seen, mark));
     seen_end(&seen);
     pieces_free(&all);
     return n;
 }
 
-/* Whoever has more files than that has the others read again, and nobody else has. */
+/* Whoever has more files than that has the others told again; nobody else has, whose list is another one. */
 static void what_is_not_held_is_told(void **state)
 {
     char name[SHELF_NAME + 1];
     struct shelf s;
     shelf_of(SPAN("default"), SPAN("root"), name);
     assert_int_equal(shelf_open(store.dir, name, true, &s, &err), 0);
-    assert_int_equal(known_of(&s, "calm", 3, 2), 3);
-    assert_int_equal(known_of(&s, "box", 300, 1000), SEEN_BYTES_MAX / (STREAM_MARK + 8 + 1000 * FORM_MAC));
-    assert_int_equal(known_of(&s, "box", STREAM_MARKS_MAX + 5, 0), STREAM_MARKS_MAX);
-    assert_int_equal(known_of(&s, "calm", 0, 2), 3);
+    assert_int_equal(known_of(&s, 3, 2), 3);
+    assert_int_equal(known_of(&s, 300, 1000), SEEN_BYTES_MAX / (STREAM_MARK + 8 + 1000 * FORM_MAC));
+    assert_in_range(shelf_bytes(&s), SEEN_BYTES_MAX - 33000, SEEN_BYTES_MAX + 1000);
+    make("big", SIZE);
+    assert_int_equal(save_of("somebody", "", SPAN_NONE), 0);
+    assert_int_equal(save_of("somebody", "", SPAN_NONE), 0);
+    assert_false(told_bytes >= SIZE);
+    assert_int_equal(known_of(&s, STREAM_MARKS_MAX + 5, 0), STREAM_MARKS_MAX);
     shelf_close(&s);
+}
+
+/* A mark comes at the end of a file, and so where there may be no room for its last piece. */
+static void what_there_is_no_room_for_is_said(void **state)
+{
+    make("big", 500 * 1000);
+    store.most = 100 * 1000;
+    refused(save(""), "would need more than 100000 bytes");
+    assert_int_equal(how, STORE_FULL);
 }
 
 /* --- what whoever is at a workspace says may be anything ------------------------------------ */
@@ -318,19 +255,19 @@ static void marks_that_lie_are_refused(void **state)
     struct dynbuf b;
     dynbuf_init(&b, 1 << 20);
     frame(&b, 0x80000001, mark); /* of no file */
-    says(&b, "of another one than there is");
+    says(&b, "a mark is of a file that was not told");
     frame(&b, 0x80000002, mark); /* of one that nobody knows */
-    says(&b, "of another one than there is");
+    says(&b, "a mark is of a file that was not told");
     m.size = hello.n;
     size_t n = tar_head(head, &m);
     frame(&b, (uint32_t)n, span_of(head, n)); /* before its bytes */
     frame(&b, 0x80000001, mark);
-    says(&b, "of another one than there is");
+    says(&b, "a mark is of a file that was not told");
     frame(&b, (uint32_t)n, span_of(head, n)); /* twice */
     frame(&b, TAR_BLOCK, span_of(data, TAR_BLOCK));
     frame(&b, 0x80000001, mark);
     frame(&b, 0x80000001, mark);
-    says(&b, "of another one than there is");
+    says(&b, "a mark is of a file that was not told");
     frame(&b, (uint32_t)n, span_of(head, n)); /* as it should be */
     frame(&b, TAR_BLOCK, span_of(data, TAR_BLOCK));
     frame(&b, 0x80000001, mark);
@@ -340,10 +277,10 @@ static void marks_that_lie_are_refused(void **state)
     frame(&b, 0x80000002, mark); /* with bytes of its own as well */
     frame(&b, (uint32_t)n, span_of(head, n));
     frame(&b, TAR_BLOCK, span_of(data, TAR_BLOCK));
-    says(&b, "of another one than there is");
+    says(&b, "a mark is of a file that was not told");
     frame(&b, 0x80000002, mark);
     frame(&b, 0x80000002, mark);
-    says(&b, "of another one than there is");
+    says(&b, "a mark is of a file that was not told");
     frame(&b, 0x80000003, mark);
     says(&b, "who read them has ended");
     m.size = 0;
@@ -370,13 +307,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_did_not_change_is_not_told_again, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_written_is_told, begin, finish),
-        cmocka_unit_test_setup_teardown(what_is_written_through_a_mapping_is_told, begin, finish),
-        cmocka_unit_test_setup_teardown(what_may_be_written_still_is_told, begin, finish),
-        cmocka_unit_test_setup_teardown(what_changes_while_it_is_read_is_told, begin, finish),
-        cmocka_unit_test_setup_teardown(what_changed_just_now_is_told, begin, finish),
+        cmocka_unit_test_setup_teardown(of_another_owner_nothing_is_known, begin, finish),
+        cmocka_unit_test_setup_teardown(what_changes_while_it_is_read_is_itself, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_known_is_believed_only_from_us, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_gone_is_told, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_not_held_is_told, begin, finish),
+        cmocka_unit_test_setup_teardown(what_there_is_no_room_for_is_said, begin, finish),
         cmocka_unit_test_setup_teardown(marks_that_lie_are_refused, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,12 @@ static void one_that_is_being_made_is_none_yet(void **state)
     assert_int_equal(shelf_open(store.dir, name, false, &s, &err), 1);
     shelf_close(&s);
     IN("test ! -e store/%s/lock", name);
+    for (const char *const *mark = (const char *const[]){"up-key", "gone-ck-1", NULL}; *mark; mark++) {
+        IN("touch store/%s/%s", name, *mark); /* it was made long ago: what this says would be passed over */
+        refused(shelf_open(store.dir, name, false, &s, &err), "the key of the checkpoints cannot be read");
+        shelf_close(&s);
+        IN("rm store/%s/%s", name, *mark);
+    }
     IN("echo x > work/a");
     assert_int_equal(save("mine"), 0);
     IN("rm store/%s/key", name);

@@ -266,14 +266,6 @@ static enum end old_abi(void)
 #endif
 }
 
-static enum end lease(void)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "%s/lease", dir);
-    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-    return verdict(fcntl(open(path, O_RDONLY | O_CLOEXEC), F_SETLEASE, F_RDLCK) == 0);
-}
-
 static enum end database_habits(void)
 {
     char a[64], b[64];
@@ -481,12 +473,12 @@ static void test_links(void **state)
         ROW(write_inside, FINE),    ROW(link_inside, FINE),        ROW(link_elsewhere, REFUSED),
         ROW(through_link, REFUSED), ROW(write_elsewhere, REFUSED), ROW(openat2_elsewhere, REFUSED),
         ROW(device_inside, KILLED), ROW(chmod_elsewhere, KILLED),  ROW(fchmodat2_inside, KILLED),
-        ROW(tcp_socket, KILLED),    ROW(unix_socket, KILLED),      ROW(lease, KILLED),
+        ROW(tcp_socket, KILLED),    ROW(unix_socket, KILLED),
     };
     static const struct wall none = {.calls = WALL_FILES, .rw_dirs = dirs};
     static const struct row not [] = {ROW(link_inside, KILLED), ROW(openat2_elsewhere, KILLED)};
-    static const struct wall modes = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES | WALL_LEASE, .rw_dirs = dirs};
-    static const struct row may[] = {ROW(chmod_elsewhere, FINE), ROW(fchmodat2_inside, FINE), ROW(lease, FINE)};
+    static const struct wall modes = {.calls = WALL_FILES | WALL_LINKS | WALL_MODES, .rw_dirs = dirs};
+    static const struct row may[] = {ROW(chmod_elsewhere, FINE), ROW(fchmodat2_inside, FINE)};
     CHECK("unpack-image", w, nobody);
     CHECK("unpack-image", w, rows);
     CHECK("without links", none, not );

@@ -48,7 +48,7 @@ static uint64_t asked(unsigned with, uint64_t box, enum order_what what)
         (void)snprintf(goes, sizeof(goes), "%.*s", SPAN_FMT(o.which));
     if (what == ORDER_SAVE)
         assert_true(span_eq(o.sandbox, SPAN("box")) && span_eq(o.owner, SPAN("root")) && o.generation == 7 &&
-                    o.born == 7 && o.disk > 0 && span_eq(o.reach, SPAN("+n api.test\n")));
+                    o.disk > 0 && span_eq(o.reach, SPAN("+n api.test\n")));
     else if (what == ORDER_LOAD)
         assert_true(span_eq(o.which, SPAN(ID)));
     dynbuf_free(&payload);
