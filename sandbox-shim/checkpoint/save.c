@@ -27,8 +27,7 @@ static struct saving {
     struct pieces pieces;
     struct seen seen;
     struct seen_file *same; /* whose bytes the next file has; NULL: its own, which follow */
-    bool known;             /* the file that was just told has its mark */
-    uint64_t got;           /* bytes of it */
+    struct mark mark;       /* of the file that is being told */
     struct pack_out pack;
     struct tar tar;
     struct form_head head;
@@ -91,7 +90,7 @@ static int piece_keep(struct saving *v)
 
 static int data_take(struct saving *v, const uint8_t *p, size_t n)
 {
-    v->got += n;
+    mark_add(&v->mark, p, n);
     while (n > 0) {
         size_t room = FORM_PIECE - v->n, some = n < room ? n : room;
         memcpy(v->piece + v->n, p, some);
@@ -111,26 +110,23 @@ static int unknown(const struct saving *v)
     return err_set(v->err, "what was told of its files cannot be read: a mark is of a file that was not told");
 }
 
-/* The file that was just told is known by this from now on. */
-static int seen_take(struct saving *v, const uint8_t mark[STREAM_MARK])
+/* All of a file was told: it is known by that from now on. */
+static int file_end(struct saving *v)
 {
-    struct seen_file f = {.size = v->tar.member.size};
-    size_t n = (size_t)form_pieces(f.size) * FORM_MAC;
+    const uint64_t size = v->mark.n;
+    const size_t n = (size_t)form_pieces(size) * FORM_MAC;
+    uint8_t mark[MARK];
 
-    if (v->tar.member.type != TAR_FILE || v->known || v->got != f.size)
-        return unknown(v);
     if (piece_keep(v) != 0)
         return -1;
-    if (n > v->rows.n)
-        return unknown(v);
-    v->known = true;
-    memcpy(f.mark, mark, STREAM_MARK);
-    f.pieces = span_from(dynbuf_span(&v->rows), v->rows.n - n);
-    seen_add(&v->seen, &f);
+    mark_end(&v->mark, mark);
+    mark_begin(&v->mark);
+    if (size >= MARK_LEAST && n <= v->rows.n)
+        seen_add(&v->seen, mark, size, span_from(dynbuf_span(&v->rows), v->rows.n - n));
     return 0;
 }
 
-static int same_take(struct saving *v, const uint8_t mark[STREAM_MARK])
+static int same_take(struct saving *v, const uint8_t mark[MARK])
 {
     const bool twice = v->same != NULL;
 
@@ -145,11 +141,9 @@ static int member_take(struct saving *v)
     const uint64_t size = same != NULL ? same->size : m->size;
     const struct form_row r = {m->type, m->mode, size, m->mtime, span_str(m->name), span_str(m->target), SPAN_NONE};
 
-    if (piece_keep(v) != 0) /* the last one of the file before */
+    if (file_end(v) != 0) /* of the one before */
         return -1;
     v->same = NULL;
-    v->known = same != NULL;
-    v->got = 0;
     if (same != NULL && (m->type != TAR_FILE || m->size != 0))
         return unknown(v);
     if (m->name[0] == '\0') /* the workspace itself */
@@ -166,7 +160,7 @@ static int member_take(struct saving *v)
     form_put_row(&v->rows, &r);
     if (same != NULL) {
         (void)dynbuf_add(&v->rows, same->pieces);
-        seen_add(&v->seen, same);
+        seen_again(&v->seen, same);
     }
     return dynbuf_ok(&v->rows) ? 0 : err_set(v->err, "it has too many files for one checkpoint");
 }
@@ -200,20 +194,20 @@ static int ended(const struct saving *v)
 static int workspace_take(struct saving *v, int stream)
 {
     struct stream_end end;
-    uint8_t key[STREAM_MARK];
+    uint8_t key[MARK];
     enum stream_got got;
     size_t n;
 
     seen_key(&v->shelf, key);
+    if (mark_open(&v->mark, key) != 0)
+        return err_set(v->err, "there is no memory for it");
+    mark_begin(&v->mark);
     *v->store->how = STORE_REFUSED;
     if (stream_ask(stream, STREAM_PACK, v->order->disk + HEADERS_MAX) != 0 ||
-        stream_marks_put(stream, key, v->seen.marks, v->seen.n) != 0)
+        stream_marks_put(stream, key, v->seen.marks, v->seen.nmarks) != 0)
         return ended(v);
     while ((got = stream_get(stream, v->in, &n, &end)) > STREAM_ENDED) {
-        int rc = got == STREAM_BYTES  ? bytes_take(v, v->in, n)
-                 : got == STREAM_SEEN ? seen_take(v, v->in)
-                                      : same_take(v, v->in);
-        if (rc != 0)
+        if ((got == STREAM_BYTES ? bytes_take(v, v->in, n) : same_take(v, v->in)) != 0)
             return -1;
     }
     if (got != STREAM_ENDED)
@@ -224,8 +218,10 @@ static int workspace_take(struct saving *v, int stream)
     if (end.code != 0)
         return err_set(v->err, "its files cannot be read: %s: %.*s", strerror((int)end.code), (int)end.nwords,
                        end.words);
-    if (!v->tar.ended || piece_keep(v) != 0)
-        return v->tar.ended ? -1 : err_set(v->err, "what was told of its files ends too soon");
+    if (!v->tar.ended || v->same != NULL)
+        return err_set(v->err, "what was told of its files ends too soon");
+    if (file_end(v) != 0)
+        return -1;
     v->head.left_out = end.left_out;
     return 0;
 }
@@ -391,7 +387,9 @@ static int begin(struct saving *v, char id[FORM_ID + 1])
         return err_set(v->err, "there is no memory for it");
     if (pieces_load(&v->shelf, &v->pieces, v->err) != 0)
         return -1;
-    return seen_begin(&v->seen, &v->shelf, &v->pieces) == 0 ? 0 : err_set(v->err, "there is no memory for it");
+    return seen_begin(&v->seen, &v->shelf, &v->pieces, o->sandbox, v->store->most) == 0
+               ? 0
+               : err_set(v->err, "there is no memory for it");
 }
 
 /* What is to go for it (order.h). If it does not, nobody hears of it: then there is no room either. */
@@ -436,6 +434,7 @@ int store_save(const struct store *s, const struct order *o, int stream, struct 
     pack_drop(&v->pack);
     pieces_free(&v->pieces);
     seen_end(&v->seen);
+    mark_close(&v->mark);
     dynbuf_free(&v->rows);
     shelf_close(&v->shelf);
     return rc;

@@ -11,12 +11,12 @@
 
 enum { HEAD_MAX = 64, FILE_MAX = SEEN_BYTES_MAX + HEAD_MAX + FORM_MAC };
 
-void seen_key(const struct shelf *shelf, uint8_t key[STREAM_MARK])
+void seen_key(const struct shelf *shelf, uint8_t key[MARK])
 {
     uint8_t mac[FORM_MAC];
 
     shelf_mac(shelf, 'm', SPAN_NONE, SPAN_NONE, mac);
-    memcpy(key, mac, STREAM_MARK);
+    memcpy(key, mac, MARK);
 }
 
 /* --- of before -------------------------------------------------------------------------- */
@@ -31,47 +31,54 @@ static bool has_all(const struct pieces *pieces, struct span names)
 
 static int get_file(struct msg_in *m, struct seen_file *f)
 {
-    struct span mark = span_first(m->rest, STREAM_MARK);
+    struct span key = span_first(m->rest, sizeof(f->key));
 
-    m->rest = span_from(m->rest, mark.n);
+    m->rest = span_from(m->rest, key.n);
     f->size = msg_get_u64(m);
     uint64_t n = form_pieces(f->size);
-    if (mark.n != STREAM_MARK || m->bad || n > m->rest.n / FORM_MAC)
+    if (key.n != sizeof(f->key) || m->bad || n > m->rest.n / FORM_MAC)
         return -1;
-    memcpy(f->mark, mark.p, STREAM_MARK);
+    memcpy(f->key, key.p, key.n);
     f->again = false;
     f->pieces = span_first(m->rest, (size_t)n * FORM_MAC);
     m->rest = span_from(m->rest, f->pieces.n);
     return 0;
 }
 
-static int by_mark(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
-    return memcmp(((const struct seen_file *)a)->mark, ((const struct seen_file *)b)->mark, STREAM_MARK);
+    const struct seen_file *f = a, *g = b;
+
+    return memcmp(f->key, g->key, sizeof(f->key));
+}
+
+static bool is_ours(const struct seen *s, const struct seen_file *f)
+{
+    return memcmp(f->key, s->whose, sizeof(s->whose)) == 0;
 }
 
 static int take_files(struct seen *s, struct msg_in *m, const struct pieces *pieces)
 {
-    size_t n = msg_get_u32(m);
+    size_t n = msg_get_u32(m), once = 0;
     struct seen_file f;
 
     if (m->bad || n == 0 || n > STREAM_MARKS_MAX)
         return 0;
     s->all = calloc(n, sizeof(*s->all));
-    s->marks = calloc(n, STREAM_MARK);
+    s->marks = calloc(n, MARK);
     if (s->all == NULL || s->marks == NULL)
         return -1;
     for (; n > 0 && get_file(m, &f) == 0; n--)
         if (has_all(pieces, f.pieces))
             s->all[s->n++] = f;
-    qsort(s->all, s->n, sizeof(*s->all), by_mark);
-    size_t once = 0;
+    qsort(s->all, s->n, sizeof(*s->all), by_key);
     for (size_t i = 0; i < s->n; i++)
-        if (once == 0 || by_mark(&s->all[once - 1], &s->all[i]) != 0)
+        if (once == 0 || by_key(&s->all[once - 1], &s->all[i]) != 0)
             s->all[once++] = s->all[i];
     s->n = once;
     for (size_t i = 0; i < s->n; i++)
-        memcpy(s->marks + i * STREAM_MARK, s->all[i].mark, STREAM_MARK);
+        if (is_ours(s, &s->all[i]))
+            memcpy(s->marks + s->nmarks++ * MARK, s->all[i].key + sizeof(s->whose), MARK);
     return 0;
 }
 
@@ -93,11 +100,17 @@ static struct span read_file(struct seen *s, const struct shelf *shelf)
     return ok ? span_from(all, FORM_MAGIC) : SPAN_NONE;
 }
 
-int seen_begin(struct seen *s, const struct shelf *shelf, const struct pieces *pieces)
+int seen_begin(struct seen *s, const struct shelf *shelf, const struct pieces *pieces, struct span sandbox,
+               uint64_t most)
 {
+    const uint64_t part = most / 8;
+    struct digest d;
+
     *s = (struct seen){.n = 0};
     dynbuf_init(&s->file, FILE_MAX);
-    dynbuf_init(&s->next, SEEN_BYTES_MAX);
+    dynbuf_init(&s->next, part < SEEN_BYTES_MAX ? (size_t)part : SEEN_BYTES_MAX);
+    digest_of(sandbox, &d);
+    memcpy(s->whose, d.b, sizeof(s->whose));
     struct msg_in m = msg_in(read_file(s, shelf));
 
     return take_files(s, &m, pieces);
@@ -112,26 +125,40 @@ void seen_end(struct seen *s)
     *s = (struct seen){.n = 0};
 }
 
-struct seen_file *seen_find(const struct seen *s, const uint8_t mark[STREAM_MARK])
+static void key_of(const struct seen *s, const uint8_t mark[MARK], struct seen_file *f)
+{
+    memcpy(f->key, s->whose, sizeof(s->whose));
+    memcpy(f->key + sizeof(s->whose), mark, MARK);
+}
+
+struct seen_file *seen_find(const struct seen *s, const uint8_t mark[MARK])
 {
     struct seen_file f;
 
-    memcpy(f.mark, mark, STREAM_MARK);
-    return s->n > 0 ? bsearch(&f, s->all, s->n, sizeof(*s->all), by_mark) : NULL;
+    key_of(s, mark, &f);
+    return s->n > 0 ? bsearch(&f, s->all, s->n, sizeof(*s->all), by_key) : NULL;
 }
 
 /* --- of the next ------------------------------------------------------------------------ */
 
-void seen_add(struct seen *s, struct seen_file *f)
+void seen_again(struct seen *s, struct seen_file *f)
 {
     if (f->again || s->nnext >= STREAM_MARKS_MAX ||
-        s->next.n + STREAM_MARK + sizeof(f->size) + f->pieces.n > SEEN_BYTES_MAX)
+        sizeof(f->key) + sizeof(f->size) + f->pieces.n > s->next.max - s->next.n)
         return;
     f->again = true;
-    (void)dynbuf_add(&s->next, span_of(f->mark, STREAM_MARK));
+    (void)dynbuf_add(&s->next, span_of(f->key, sizeof(f->key)));
     msg_put_u64(&s->next, f->size);
     (void)dynbuf_add(&s->next, f->pieces);
     s->nnext++;
+}
+
+void seen_add(struct seen *s, const uint8_t mark[MARK], uint64_t size, struct span pieces)
+{
+    struct seen_file f = {.size = size, .pieces = pieces};
+
+    key_of(s, mark, &f);
+    seen_again(s, &f);
 }
 
 static int write_file(const struct shelf *shelf, const char *tmp, struct span bytes)
@@ -157,7 +184,7 @@ void seen_write(struct seen *s, const struct shelf *shelf)
     int rc = -1;
 
     for (size_t i = 0; i < s->n; i++)
-        seen_add(s, &s->all[i]);
+        seen_again(s, &s->all[i]);
     dynbuf_init(&b, FILE_MAX);
     (void)dynbuf_add(&b, FORM_SEEN);
     msg_put_u32(&b, (uint32_t)s->nnext);

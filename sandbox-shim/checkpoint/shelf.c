@@ -204,9 +204,7 @@ uint64_t shelf_bytes(const struct shelf *s)
 {
     struct sum all = {s->dir, 0};
 
-    return shelf_each(s->dir, "ck-", "", add_size, &all) == 0 && shelf_each(s->dir, "seen", "", add_size, &all) == 0
-               ? all.bytes
-               : UINT64_MAX;
+    return shelf_each(s->dir, "ck-", "", add_size, &all) == 0 ? all.bytes : UINT64_MAX;
 }
 
 struct kept {

@@ -8,7 +8,7 @@
  *   waste     there may be some
  *   up-key    the key is elsewhere as well (away/away.h): below which folder of which store
  *   gone-NAME   what is not here any more is to go there as well
- *   seen      which files need not be told again (seen.h); counted with the checkpoints, and gone with the last one
+ *   seen      which files need not be told again (seen.h); not counted, and gone with the last checkpoint
  *   removed   names of what went there
  *   away      locked shared: who writes there, or reads packs; alone: who removes there
  *
@@ -40,7 +40,8 @@ void shelf_of(struct span tenant, struct span owner, char name[SHELF_NAME + 1]);
  * case. */
 int shelf_open(int store, const char *name, bool make, struct shelf *s, struct err *e) MUSTCHECK;
 void shelf_close(struct shelf *s);
-/* Of these bytes, for this purpose: 'p' a piece, 'h' a head, 'r' head and rows; of nothing, 'm': seen_key. */
+/* Of these bytes, for this purpose: 'p' a piece, 'h' a head, 'r' head and rows, 's' what seen says; of nothing, 'm':
+ * seen_key. */
 void shelf_mac(const struct shelf *s, char purpose, struct span a, struct span b, uint8_t out[FORM_MAC]);
 /* Alone, if nobody else has it; else false. shelf_share waits for who is alone. */
 bool shelf_alone(const struct shelf *s) MUSTCHECK;
@@ -49,7 +50,7 @@ int shelf_share(const struct shelf *s) MUSTCHECK;
  * with errno. */
 int shelf_names_lock(int store) MUSTCHECK;
 
-/* Bytes of all its packs and checkpoints, and of `seen`. */
+/* Bytes of all its packs and checkpoints. */
 uint64_t shelf_bytes(const struct shelf *s);
 /* How many checkpoints there are on it. */
 size_t shelf_kept(const struct shelf *s);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 enum { ORDER = 9, HEAD = 4, END = 10 };
-static const uint64_t seen = 0x80000001, same = 0x80000002;
+static const uint64_t same = 0x80000001;
 
 static int write_all(int fd, const uint8_t *p, size_t n)
 {
@@ -107,40 +107,38 @@ int stream_end_put(struct stream *s, const struct stream_end *e)
                : -1;
 }
 
-int stream_mark_put(struct stream *s, enum stream_got what, const uint8_t mark[STREAM_MARK])
+int stream_same_put(struct stream *s, const uint8_t mark[MARK])
 {
-    uint8_t frame[HEAD + STREAM_MARK];
+    uint8_t frame[HEAD + MARK];
 
-    put_number(frame, what == STREAM_SEEN ? seen : same, HEAD);
-    memcpy(frame + HEAD, mark, STREAM_MARK);
+    put_number(frame, same, HEAD);
+    memcpy(frame + HEAD, mark, MARK);
     return flush(s) == 0 ? write_all(s->fd, frame, sizeof(frame)) : -1;
 }
 
-int stream_marks_put(int fd, const uint8_t key[STREAM_MARK], const uint8_t *marks, size_t n)
+int stream_marks_put(int fd, const uint8_t key[MARK], const uint8_t *marks, size_t n)
 {
     uint8_t head[HEAD];
 
     put_number(head, n, HEAD);
-    return write_all(fd, key, STREAM_MARK) == 0 && write_all(fd, head, HEAD) == 0
-               ? write_all(fd, marks, n * STREAM_MARK)
-               : -1;
+    return write_all(fd, key, MARK) == 0 && write_all(fd, head, HEAD) == 0 ? write_all(fd, marks, n * MARK) : -1;
 }
 
-int stream_marks_get(int fd, uint8_t key[STREAM_MARK], uint8_t **marks, size_t *n)
+int stream_marks_get(int fd, uint8_t key[MARK], uint8_t **marks, size_t *n)
 {
     uint8_t head[HEAD];
 
     *marks = NULL;
     *n = 0;
-    if (read_all(fd, key, STREAM_MARK) != 0 || read_all(fd, head, HEAD) != 0)
+    if (read_all(fd, key, MARK) != 0 || read_all(fd, head, HEAD) != 0)
         return -1;
     uint64_t many = get_number(head, HEAD);
     if (many == 0)
         return 0;
-    if (many > STREAM_MARKS_MAX || (*marks = malloc((size_t)many * STREAM_MARK)) == NULL)
+    if (many > STREAM_MARKS_MAX || (*marks = malloc((size_t)many * MARK)) == NULL)
         return -1;
     *n = (size_t)many;
-    return read_all(fd, *marks, *n * STREAM_MARK);
+    return read_all(fd, *marks, *n * MARK);
 }
 
 enum stream_got stream_get(int fd, uint8_t in[STREAM_PIECE], size_t *n, struct stream_end *e)
@@ -151,11 +149,8 @@ enum stream_got stream_get(int fd, uint8_t in[STREAM_PIECE], size_t *n, struct s
     if (read_all(fd, head, HEAD) != 0)
         return STREAM_BROKE;
     uint64_t bytes = get_number(head, HEAD);
-    if (bytes == seen || bytes == same) {
-        if (read_all(fd, in, STREAM_MARK) != 0)
-            return STREAM_BROKE;
-        return bytes == seen ? STREAM_SEEN : STREAM_SAME;
-    }
+    if (bytes == same)
+        return read_all(fd, in, MARK) == 0 ? STREAM_SAME : STREAM_BROKE;
     if (bytes > STREAM_PIECE)
         return STREAM_BROKE;
     if (bytes > 0) {

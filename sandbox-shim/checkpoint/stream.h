@@ -2,18 +2,16 @@
  * socket that blocks. Who keeps them says first what is to be done.
  *
  *   frame: u32 n | n bytes of the tar stream; n 0: its end, and u32 errno | u32 entries left out | u16 n | words;
- *          n 0x80000001: the file that was just told has this mark; n 0x80000002: the next one has the bytes of the
- *          one with this mark, and its header says it has none
+ *          n 0x80000001: the next file has the bytes of the one with this mark, and its header says it has none
  *
- * A mark is of a file's bytes (workspace/marks.h): who keeps them says behind a STREAM_PACK with which key it is made
- * and which it knows, key | u32 n | marks. Numbers are big-endian. What a workspace's user says may be anything;
- * every length has its bound. */
+ * Who keeps them says behind a STREAM_PACK with which key marks are made and which it knows, key | u32 n | marks
+ * (mark.h). Numbers are big-endian. What a workspace's user says may be anything; every length has its bound. */
 #ifndef SANDBOX_SHIM_CHECKPOINT_STREAM_H
 #define SANDBOX_SHIM_CHECKPOINT_STREAM_H
 
-#include "common/span.h"
+#include "sandbox-shim/checkpoint/mark.h"
 
-enum { STREAM_PIECE = 64 * 1024, STREAM_WORDS = 300, STREAM_MARK = 16, STREAM_MARKS_MAX = 128 * 1024 };
+enum { STREAM_PIECE = 64 * 1024, STREAM_WORDS = 300, STREAM_MARKS_MAX = 128 * 1024 };
 
 enum stream_what {
     STREAM_NOTHING = 0,
@@ -26,8 +24,7 @@ enum stream_got {
     STREAM_BROKE = -1,
     STREAM_ENDED = 0,
     STREAM_BYTES = 1,
-    STREAM_SEEN = 2, /* a mark: of the file that was just told */
-    STREAM_SAME = 3  /* a mark: the next file has the bytes of the one with it */
+    STREAM_SAME = 2 /* a mark: the next file has the bytes of the one with it */
 };
 
 /* How it ended. code 0: well, else an errno, and where: any bytes. */
@@ -49,12 +46,12 @@ int stream_asked(int fd, enum stream_what *what, uint64_t *most) MUSTCHECK;
 /* Bytes of the stream; they leave when there are many, or by stream_end_put. */
 int stream_put(struct stream *s, const uint8_t *p, size_t n) MUSTCHECK;
 int stream_end_put(struct stream *s, const struct stream_end *e) MUSTCHECK;
-/* What is said of a file is behind all bytes that came before. */
-int stream_mark_put(struct stream *s, enum stream_got what, const uint8_t mark[STREAM_MARK]) MUSTCHECK;
+/* Behind all bytes that came before. */
+int stream_same_put(struct stream *s, const uint8_t mark[MARK]) MUSTCHECK;
 /* marks: n of them, in a row; at most STREAM_MARKS_MAX. */
-int stream_marks_put(int fd, const uint8_t key[STREAM_MARK], const uint8_t *marks, size_t n) MUSTCHECK;
+int stream_marks_put(int fd, const uint8_t key[MARK], const uint8_t *marks, size_t n) MUSTCHECK;
 /* *marks: *n of them, the caller's to free, also after -1; NULL if there are none. */
-int stream_marks_get(int fd, uint8_t key[STREAM_MARK], uint8_t **marks, size_t *n) MUSTCHECK;
+int stream_marks_get(int fd, uint8_t key[MARK], uint8_t **marks, size_t *n) MUSTCHECK;
 /* STREAM_BYTES: *n of them are in `in`; a mark: it is in `in`; STREAM_ENDED: its end, *e; STREAM_BROKE: it broke off,
  * or is no stream. */
 enum stream_got stream_get(int fd, uint8_t in[STREAM_PIECE], size_t *n, struct stream_end *e) MUSTCHECK;

@@ -52,30 +52,33 @@ static int put_content(struct pack *k, int fd)
         }
         if (put(k, k->piece, (size_t)n) != 0)
             return -1;
-        if (k->known)
-            k->known->bytes(k->known->arg, k->piece, (size_t)n);
         left -= (uint64_t)n;
     }
     memset(k->piece, 0, TAR_BLOCK);
     return put(k, k->piece, tar_pad(k->m.size));
 }
 
+/* What does not fit is not begun, nor asked about: a file may say that it has more bytes than anybody can read. */
 static int put_file(struct pack *k, int fd)
 {
-    const struct tree_known *known = k->known;
-    struct stat st, head;
+    struct stat st;
 
     if (fstat(fd, &st) != 0)
         return -1;
     if (!S_ISREG(st.st_mode))
         return 0;
-    int same = known ? known->same(known->arg, fd, &st) : 0;
-    head = st;
-    if (same == 1)
-        head.st_size = 0;
-    if (same < 0 || put_head(k, TAR_FILE, &head) != 0 || put_content(k, fd) != 0)
+    if ((uint64_t)st.st_size > k->most) {
+        errno = EFBIG;
         return -1;
-    return known && same == 0 ? known->told(known->arg) : 0;
+    }
+    int same = k->known ? k->known->same(k->known->arg, fd, &st) : 0;
+    if (same < 0)
+        return -1;
+    if (same == 1) {
+        k->most -= (uint64_t)st.st_size;
+        st.st_size = 0;
+    }
+    return put_head(k, TAR_FILE, &st) == 0 ? put_content(k, fd) : -1;
 }
 
 static int pack_file(struct pack *k, int dir, const char *name)

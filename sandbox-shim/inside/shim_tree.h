@@ -12,12 +12,10 @@ enum { TREE_DEPTH_MAX = 256, TREE_PIECE = 32 * 1024 };
 
 /* Takes all of these bytes, or -1. */
 typedef int tree_put(void *arg, const uint8_t *p, size_t n);
-/* Somebody who knows files by their bytes, and is asked about each (-1 with errno ends it all). */
+/* Somebody who knows files by their bytes, and is asked about each that fits: 1: its bytes are not told again, and
+ * its header says that it has none; -1 with errno ends it all. */
 struct tree_known {
-    /* 1: its bytes are not told again, and its header says that it has none; fd may be at any place then. */
-    int (*same)(void *arg, int fd, const struct stat *st);
-    void (*bytes)(void *arg, const uint8_t *p, size_t n); /* those that are told */
-    int (*told)(void *arg);                               /* all of them were */
+    int (*same)(void *arg, int fd, const struct stat *st); /* 0: fd is at its beginning again */
     void *arg;
 };
 struct pack {

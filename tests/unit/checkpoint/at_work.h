@@ -13,13 +13,15 @@
 #include "sandbox-shim/inside/shim_tree.h"
 #include "sandbox-shim/workspace/marks.h"
 
+static uint64_t told_bytes;        /* of the tar stream, at the last time */
+static void (*before_bytes)(void); /* what becomes of a file that is about to be told */
+
 static int out(void *arg, const uint8_t *p, size_t n)
 {
+    told_bytes += n;
     return stream_put(arg, p, n);
 }
 
-static uint64_t told_bytes;        /* of the tar stream, at the last time */
-static void (*before_bytes)(void); /* what becomes of a file that is about to be told */
 static struct tree_known known;
 
 static int at_same(void *arg, int fd, const struct stat *st)
@@ -54,9 +56,9 @@ static void at_work(int fd, int folder)
             return;
         known = marks.known;
         marks.known.same = at_same;
+        told_bytes = 0;
         k = (struct pack){.put = out, .arg = &s, .known = &marks.known, .most = most};
         e.code = pack_folder(&k, folder) == 0 ? 0 : (unsigned)errno;
-        told_bytes = most - k.most;
         e.left_out = k.left_out;
         marks_end(&marks);
     } else {

@@ -29,8 +29,8 @@ static struct err err;
 static char id[FORM_ID + 1];
 static struct form_head told;
 static struct dynbuf said;
-static uint64_t disk, listed;              /* bytes of the list of a step */
-static const char *reach = "", *goes = ""; /* goes: what goes before one is saved */
+static uint64_t disk, listed;                            /* bytes of the list of a step */
+static const char *box = "box", *reach = "", *goes = ""; /* goes: what goes before one is saved */
 
 static int in(const char *format, ...)
 {
@@ -122,7 +122,7 @@ static int save_of(const char *owner, const char *name, struct span bytes)
                             .owner = span_str(owner),
                             .name = span_str(name),
                             .which = span_str(goes),
-                            .sandbox = SPAN("box"),
+                            .sandbox = span_str(box),
                             .reach = span_str(reach),
                             .generation = 7,
                             .disk = disk};

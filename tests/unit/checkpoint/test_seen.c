@@ -93,10 +93,16 @@ static void what_is_written_is_told(void **state)
     is_right();
 }
 
-static void of_another_owner_nothing_is_known(void **state)
+static void of_another_sandbox_or_owner_nothing_is_known(void **state)
 {
     make("big", SIZE);
     assert_true(tells(SIZE));
+    box = "twin";
+    assert_true(tells(SIZE));
+    assert_int_equal(told.added, 0); /* it is not kept twice, all the same */
+    assert_false(tells(SIZE));
+    box = "box";
+    assert_false(tells(SIZE));
     assert_int_equal(save_of("somebody", "", SPAN_NONE), 0);
     assert_true(told_bytes >= SIZE);
     assert_int_equal(save_of("somebody", "", SPAN_NONE), 0);
@@ -130,13 +136,13 @@ static void what_changes_while_it_is_read_is_itself(void **state)
 /* The bytes of two files change places, by whoever can write there and has no key. */
 static void swap(void)
 {
-    enum { HEAD = FORM_MAGIC + 4, NAMES = 3 * FORM_MAC, ROW = STREAM_MARK + 8 + NAMES };
+    enum { HEAD = FORM_MAGIC + 4, NAMES = 3 * FORM_MAC, ROW = 8 + MARK + 8 + NAMES };
     IN("f=$(echo store/*/seen) && cp $f swapped && a=%d && b=%d && n=%d && dd if=swapped of=$f bs=1 skip=$a seek=$b "
        "count=$n "
        "conv=notrunc 2>/dev/null && dd if=swapped of=$f bs=1 skip=$b seek=$a count=$n conv=notrunc 2>/dev/null && ! "
        "cmp "
        "-s swapped $f",
-       HEAD + STREAM_MARK + 8, HEAD + ROW + STREAM_MARK + 8, NAMES);
+       HEAD + ROW - NAMES, HEAD + 2 * ROW - NAMES, NAMES);
 }
 
 static void what_is_known_is_believed_only_from_us(void **state)
@@ -169,29 +175,28 @@ static void what_is_gone_is_told(void **state)
 
 /* --- how much ------------------------------------------------------------------------------- */
 
-/* So many, each of the same piece, are added; how many of them are known afterwards. */
-static size_t known_of(const struct shelf *s, size_t many, size_t pieces)
+/* So many, each of the same piece, are added for a sandbox; how many of its own are known afterwards. */
+static size_t known_of(const struct shelf *s, const char *sandbox, uint64_t most, size_t many, size_t pieces)
 {
     static uint8_t names[1000 * FORM_MAC];
     struct piece piece = {.size = FORM_PIECE};
     struct pieces all = {.fd = -1};
     struct seen seen;
-    IN("rm -f store/*/seen");
+    uint8_t mark[MARK] = {0};
     assert_int_equal(pieces_load(s, &all, &err), 0);
     assert_int_equal(pieces_add(&all, &piece), 0);
-    assert_int_equal(seen_begin(&seen, s, &all), 0);
+    assert_int_equal(seen_begin(&seen, s, &all, span_str(sandbox), most), 0);
     for (size_t i = 0; i < many; i++) {
-        struct seen_file f = {.size = (uint64_t)pieces * FORM_PIECE, .pieces = span_of(names, pieces * FORM_MAC)};
-        memcpy(f.mark, &i, sizeof(i));
-        seen_add(&seen, &f);
+        memcpy(mark, &i, sizeof(i));
+        seen_add(&seen, mark, (uint64_t)pieces * FORM_PIECE, span_of(names, pieces * FORM_MAC));
     }
     seen_write(&seen, s);
     seen_end(&seen);
-    assert_int_equal(seen_begin(&seen, s, &all), 0);
-    size_t n = seen.n;
-    uint8_t mark[STREAM_MARK] = {0};
-    assert_int_equal(seen_find(&seen, mark)->size, (uint64_t)pieces * FORM_PIECE);
-    mark[STREAM_MARK - 1] = 1;
+    assert_int_equal(seen_begin(&seen, s, &all, span_str(sandbox), most), 0);
+    size_t n = seen.nmarks;
+    memset(mark, 0, sizeof(mark));
+    assert_true(n == 0 || seen_find(&seen, mark)->size == (uint64_t)pieces * FORM_PIECE);
+    mark[MARK - 1] = 1;
     assert_null(seen_find(&seen, mark));
     seen_end(&seen);
     pieces_free(&all);
@@ -201,22 +206,24 @@ static size_t known_of(const struct shelf *s, size_t many, size_t pieces)
 /* Whoever has more files than that has the others told again; nobody else has, whose list is another one. */
 static void what_is_not_held_is_told(void **state)
 {
+    enum { ROW = 8 + MARK + 8 + 1000 * FORM_MAC };
     char name[SHELF_NAME + 1];
     struct shelf s;
     shelf_of(SPAN("default"), SPAN("root"), name);
     assert_int_equal(shelf_open(store.dir, name, true, &s, &err), 0);
-    assert_int_equal(known_of(&s, 3, 2), 3);
-    assert_int_equal(known_of(&s, 300, 1000), SEEN_BYTES_MAX / (STREAM_MARK + 8 + 1000 * FORM_MAC));
-    assert_in_range(shelf_bytes(&s), SEEN_BYTES_MAX - 33000, SEEN_BYTES_MAX + 1000);
+    assert_int_equal(known_of(&s, "box", store.most, 3, 2), 3);
+    assert_int_equal(known_of(&s, "other", store.most, 0, 0), 0);
+    assert_int_equal(known_of(&s, "box", store.most, 0, 2), 3);
     make("big", SIZE);
     assert_int_equal(save_of("somebody", "", SPAN_NONE), 0);
+    assert_int_equal(known_of(&s, "box", UINT64_MAX, 300, 1000), SEEN_BYTES_MAX / ROW);
+    assert_int_equal(known_of(&s, "other", UINT64_MAX, STREAM_MARKS_MAX + 5, 0), STREAM_MARKS_MAX);
+    assert_int_equal(known_of(&s, "box", 80 * ROW, 300, 1000), 10);
     assert_int_equal(save_of("somebody", "", SPAN_NONE), 0);
     assert_false(told_bytes >= SIZE);
-    assert_int_equal(known_of(&s, STREAM_MARKS_MAX + 5, 0), STREAM_MARKS_MAX);
     shelf_close(&s);
 }
 
-/* A mark comes at the end of a file, and so where there may be no room for its last piece. */
 static void what_there_is_no_room_for_is_said(void **state)
 {
     make("big", 500 * 1000);
@@ -225,81 +232,142 @@ static void what_there_is_no_room_for_is_said(void **state)
     assert_int_equal(how, STORE_FULL);
 }
 
+/* A file with a hole of petabytes would be read for days: what it says is enough. */
+static void what_does_not_fit_is_not_read(void **state)
+{
+    make("big", SIZE);
+    assert_true(tells(SIZE));
+    IN("truncate -s 4096T work/hole 2>/dev/null || truncate -s 8T work/hole");
+    refused(save(""), "holes");
+}
+
+static void what_has_a_pattern_is_kept_short(void **state)
+{
+    make("block", 24 * 1024);
+    IN("for i in $(seq 200); do cat work/block; done > work/big");
+    assert_true(tells(SIZE));
+    assert_in_range(told.added, 24 * 1024, SIZE / 2);
+    make("noise", SIZE);
+    assert_true(tells(SIZE));
+    assert_in_range(told.added, SIZE, SIZE + 4096);
+}
+
 /* --- what whoever is at a workspace says may be anything ------------------------------------ */
 
-static void frame(struct dynbuf *b, uint32_t n, struct span bytes)
+enum { FILE_SIZE = 20 * 1000, FILE_ROOM = FILE_SIZE + TAR_BLOCK - FILE_SIZE % TAR_BLOCK };
+static uint8_t file_bytes[FILE_ROOM], file_mark[MARK], file_head[TAR_HEAD_MAX];
+static struct dynbuf told_instead;
+
+static void frame(uint32_t n, struct span bytes)
 {
-    msg_put_u32(b, n);
-    (void)dynbuf_add(b, bytes);
+    msg_put_u32(&told_instead, n);
+    (void)dynbuf_add(&told_instead, bytes);
 }
 
-static void end(struct dynbuf *b)
+static void head(enum tar_type type, size_t size)
+{
+    struct tar_member m = {.type = type, .mode = 0600, .size = size, .name = "file"};
+    size_t n = tar_head(file_head, &m);
+    frame((uint32_t)n, span_of(file_head, n));
+}
+
+static void file(void)
+{
+    head(TAR_FILE, FILE_SIZE);
+    frame(FILE_ROOM, span_of(file_bytes, FILE_ROOM));
+}
+
+static void same_as(const uint8_t mark[MARK])
+{
+    frame(0x80000001, span_of(mark, MARK));
+}
+
+static int says(void)
 {
     static const uint8_t zero[2 * TAR_BLOCK + 14];
-    frame(b, 2 * TAR_BLOCK, span_of(zero, 2 * TAR_BLOCK));
-    (void)dynbuf_add(b, span_of(zero, 14));
+    frame(2 * TAR_BLOCK, span_of(zero, 2 * TAR_BLOCK));
+    (void)dynbuf_add(&told_instead, span_of(zero, 14));
+    int rc = save_of("root", "", dynbuf_span(&told_instead));
+    dynbuf_free(&told_instead);
+    dynbuf_init(&told_instead, 1 << 20);
+    return rc;
 }
 
-static void says(struct dynbuf *b, const char *words)
+static void has_file(uint8_t with)
 {
-    end(b);
-    refused(save_of("root", "", dynbuf_span(b)), words);
-    dynbuf_free(b);
-}
-
-static void marks_that_lie_are_refused(void **state)
-{
-    static const struct span mark = SPAN("0123456789abcdef"), hello = SPAN("hello");
-    struct tar_member m = {.type = TAR_FILE, .mode = 0600, .name = "a-file-of-some-name"};
-    uint8_t head[TAR_HEAD_MAX], data[TAR_BLOCK] = "hello";
-    struct dynbuf b;
-    dynbuf_init(&b, 1 << 20);
-    frame(&b, 0x80000001, mark); /* of no file */
-    says(&b, "a mark is of a file that was not told");
-    frame(&b, 0x80000002, mark); /* of one that nobody knows */
-    says(&b, "a mark is of a file that was not told");
-    m.size = hello.n;
-    size_t n = tar_head(head, &m);
-    frame(&b, (uint32_t)n, span_of(head, n)); /* before its bytes */
-    frame(&b, 0x80000001, mark);
-    says(&b, "a mark is of a file that was not told");
-    frame(&b, (uint32_t)n, span_of(head, n)); /* twice */
-    frame(&b, TAR_BLOCK, span_of(data, TAR_BLOCK));
-    frame(&b, 0x80000001, mark);
-    frame(&b, 0x80000001, mark);
-    says(&b, "a mark is of a file that was not told");
-    frame(&b, (uint32_t)n, span_of(head, n)); /* as it should be */
-    frame(&b, TAR_BLOCK, span_of(data, TAR_BLOCK));
-    frame(&b, 0x80000001, mark);
-    end(&b);
-    assert_int_equal(save_of("root", "", dynbuf_span(&b)), 0);
-    dynbuf_free(&b);
-    frame(&b, 0x80000002, mark); /* with bytes of its own as well */
-    frame(&b, (uint32_t)n, span_of(head, n));
-    frame(&b, TAR_BLOCK, span_of(data, TAR_BLOCK));
-    says(&b, "a mark is of a file that was not told");
-    frame(&b, 0x80000002, mark);
-    frame(&b, 0x80000002, mark);
-    says(&b, "a mark is of a file that was not told");
-    frame(&b, 0x80000003, mark);
-    says(&b, "who read them has ended");
-    m.size = 0;
-    n = tar_head(head, &m);
-    frame(&b, 0x80000002, mark);
-    frame(&b, (uint32_t)n, span_of(head, n));
-    end(&b);
-    assert_int_equal(save_of("root", "", dynbuf_span(&b)), 0);
-    assert_int_equal(told.bytes, hello.n);
+    static uint8_t back[FILE_SIZE + 1];
+    char path[128];
     assert_int_equal(load(id), 0);
-    IN("printf hello | cmp - back/a-file-of-some-name");
-    dynbuf_free(&b);
-    disk = 2 * hello.n - 1; /* and no more of them than its disk holds */
+    (void)snprintf(path, sizeof(path), "%s/back/file", top);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read(fd, back, sizeof(back)), FILE_SIZE);
+    close(fd);
+    memset(file_bytes, with, FILE_SIZE);
+    assert_memory_equal(back, file_bytes, FILE_SIZE);
+}
+
+/* As whoever has the key makes it. */
+static void mark_file(uint8_t with)
+{
+    uint8_t key[MARK];
+    char name[SHELF_NAME + 1];
+    struct shelf s;
+    struct mark m;
+    memset(file_bytes, with, FILE_SIZE);
+    shelf_of(SPAN("default"), SPAN("root"), name);
+    assert_int_equal(shelf_open(store.dir, name, true, &s, &err), 0);
+    seen_key(&s, key);
+    assert_int_equal(mark_open(&m, key), 0);
+    mark_begin(&m);
+    mark_add(&m, file_bytes, 1000);
+    mark_add(&m, file_bytes + 1000, FILE_SIZE - 1000);
+    mark_end(&m, file_mark);
+    mark_close(&m);
+    shelf_close(&s);
+}
+
+static void a_mark_is_of_what_was_told(void **state)
+{
+    static const char *const nothing = "a mark is of a file that was not told";
+    dynbuf_init(&told_instead, 1 << 20);
+    mark_file('b');
+    same_as(file_mark); /* nobody has told of it */
+    refused(says(), nothing);
+    mark_file('a');
+    file();
+    assert_int_equal(says(), 0);
+    has_file('a');
+    same_as(file_mark); /* which is so by the bytes, and by nothing that was said */
+    head(TAR_FILE, 0);
+    assert_int_equal(says(), 0);
+    assert_int_equal(told.bytes, FILE_SIZE);
+    assert_int_equal(told.added, 0);
+    has_file('a');
+    mark_file('b');
+    same_as(file_mark);
+    head(TAR_FILE, 0);
+    refused(says(), nothing);
+    mark_file('a');
+    same_as(file_mark); /* with bytes of its own as well */
+    file();
+    refused(says(), nothing);
+    same_as(file_mark);
+    head(TAR_FOLDER, 0);
+    refused(says(), nothing);
+    same_as(file_mark); /* twice */
+    same_as(file_mark);
+    refused(says(), nothing);
+    same_as(file_mark); /* of no file */
+    refused(says(), "ends too soon");
+    frame(0x80000002, span_of(file_mark, MARK));
+    refused(says(), "who read them has ended");
+    disk = 2 * FILE_SIZE - 1; /* and no more of them than its disk holds */
     for (int i = 0; i < 2; i++) {
-        frame(&b, 0x80000002, mark);
-        frame(&b, (uint32_t)n, span_of(head, n));
+        same_as(file_mark);
+        head(TAR_FILE, 0);
     }
-    says(&b, "more bytes than its disk");
-    dynbuf_free(&b);
+    refused(says(), "more bytes than its disk");
+    dynbuf_free(&told_instead);
 }
 
 int main(void)
@@ -307,13 +375,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_did_not_change_is_not_told_again, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_written_is_told, begin, finish),
-        cmocka_unit_test_setup_teardown(of_another_owner_nothing_is_known, begin, finish),
+        cmocka_unit_test_setup_teardown(of_another_sandbox_or_owner_nothing_is_known, begin, finish),
         cmocka_unit_test_setup_teardown(what_changes_while_it_is_read_is_itself, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_known_is_believed_only_from_us, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_gone_is_told, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_not_held_is_told, begin, finish),
         cmocka_unit_test_setup_teardown(what_there_is_no_room_for_is_said, begin, finish),
-        cmocka_unit_test_setup_teardown(marks_that_lie_are_refused, begin, finish),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_not_read, begin, finish),
+        cmocka_unit_test_setup_teardown(what_has_a_pattern_is_kept_short, begin, finish),
+        cmocka_unit_test_setup_teardown(a_mark_is_of_what_was_told, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
