@@ -129,7 +129,7 @@ def npm_install(source, place, cache):
     npm = ["npm"] if major >= 10 else ["npm", "exec", "--yes", "npm@10.9.2", "--"]
     done = subprocess.run([*npm, "ci", "--no-progress"], cwd=place, check=False, stdin=subprocess.DEVNULL,
                           env={**os.environ, "npm_config_cache": str(cache)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=2 * PATIENCE)
+                          timeout=12 * PATIENCE)  # hundreds of megabytes, beside all else that runs
     if done.returncode:
         raise AssertionError(f"npm ci: {done.returncode}:\n{done.stdout[-3000:].decode('utf-8', 'replace')}")
 
@@ -227,3 +227,8 @@ def docker_registry(lab, name, auth=None):
         "http": {"addr": f"127.0.0.1:{port}", "secret": secrets.token_hex(8), "tls": {"certificate": str(cert), "key": str(key)}}}))
     lab.exempt(lab.start(["docker-registry", "serve", home / "config.json"], ready=r"listening on").log)
     return port, ca.cert
+
+
+if __name__ == "__main__":  # servers.py DIR...: the modules of these, for whoever asks for them later
+    for each in sys.argv[1:]:
+        print(npm_modules(pathlib.Path(each)), flush=True)
