@@ -15,9 +15,6 @@
 enum {
     FILE_MAX = 64 * 1024,
     CPU_PERIOD_US = 100000,
-    SHARES_US = 1024, /* of a process of version 1 that is in no folder; */
-    WEIGHT_US = 100,  /* of version 2 */
-    AFTER_US = 8,
     DIR_ROOM = 2 * PATH_MAX,
     FILE_ROOM = DIR_ROOM + 64,
     END_TRIES = 100,    /* moments */
@@ -149,8 +146,6 @@ static int set_v1(const struct cgroup_folder *f, const struct cgroup_amounts *a)
         (write_number(f->path, "cpu.cfs_period_us", CPU_PERIOD_US) != 0 ||
          write_number(f->path, "cpu.cfs_quota_us", a->cpu_percent * (CPU_PERIOD_US / 100)) != 0))
         return -1;
-    if (f->holds & CGROUP_CPU && a->after_us)
-        (void)write_number(f->path, "cpu.shares", SHARES_US / AFTER_US);
     return 0;
 }
 
@@ -164,8 +159,6 @@ static int set_v2(const struct cgroup_folder *f, const struct cgroup_amounts *a)
         return -1;
     if (f->holds & CGROUP_PIDS && write_number(f->path, "pids.max", a->pids) != 0)
         return -1;
-    if (f->holds & CGROUP_CPU && a->after_us)
-        (void)write_number(f->path, "cpu.weight", WEIGHT_US / AFTER_US);
     (void)snprintf(cpu, sizeof(cpu), "%llu %d", (unsigned long long)a->cpu_percent * (CPU_PERIOD_US / 100),
                    CPU_PERIOD_US);
     return f->holds & CGROUP_CPU ? write_text(f->path, "cpu.max", cpu) : 0;

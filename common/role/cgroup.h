@@ -21,7 +21,6 @@ struct cgroup {
 struct cgroup_amounts {
     uint64_t memory, pids, cpu_percent; /* bytes; processes and threads; of one CPU */
     bool freezes, counts;               /* it is to be frozen, its CPU time counted, if that can be done here */
-    bool after_us; /* where the CPU does not do for all, it has an eighth of what one of our own processes has */
 };
 
 /* What is used in it; UINT64_MAX: that is not counted. */

@@ -146,8 +146,7 @@ void parent_box_start(struct parent *p, struct frame *f)
                                .pids = msg_get_u64(&m),
                                .cpu_percent = msg_get_u64(&m),
                                .freezes = true,
-                               .counts = true,
-                               .after_us = true}; /* whoever waits for the gateway would wait for all of them */
+                               .counts = true};
     bool strict = msg_get_bool(&m);
     struct span digest = msg_get_span(&m, DIGEST_TEXT_MAX);
     bool lane = msg_get_bool(&m);

@@ -67,8 +67,6 @@ int __wrap_mkdir(const char *path, mode_t mode)
                                         "memory.memsw.limit_in_bytes",
                                         "cpu.cfs_period_us",
                                         "cpu.cfs_quota_us",
-                                        "cpu.shares",
-                                        "cpu.weight",
                                         NULL};
     if (__real_mkdir(path, mode) != 0)
         return -1;
@@ -361,27 +359,6 @@ static void what_freezes_is_made_with_it(void **state)
     cgroup_end(&c);
 }
 
-/* A file that is not there is no reason to have no sandbox: it is a matter of who waits for whom. */
-static void who_comes_after_us_has_an_eighth(void **state)
-{
-    const struct cgroup_amounts a = {.cpu_percent = 100, .after_us = true}, as_we = {.cpu_percent = 100};
-    struct cgroup c;
-    put(at("fs/user/app"), "cgroup.subtree_control", "cpu\n");
-    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
-    assert_string_equal(has(c.folder[0].path, "cpu.weight"), "12");
-    cgroup_end(&c);
-    assert_true(cgroup_make(&c, at("proc"), "leaf", &as_we));
-    assert_string_equal(has(c.folder[0].path, "cpu.weight"), "");
-    cgroup_end(&c);
-    without = "cpu.weight";
-    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
-    cgroup_end(&c);
-    mount_version_1("/");
-    assert_true(cgroup_make(&c, at("proc"), "leaf", &a));
-    assert_string_equal(has(c.folder[0].path, "cpu.shares"), "128");
-    cgroup_end(&c);
-}
-
 static void what_is_used_is_read_where_it_is_counted(void **state)
 {
     const struct cgroup_amounts a = {.memory = 64 << 20, .pids = 10, .counts = true};
@@ -539,7 +516,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_version_1_lacks_is_looked_for_in_version_2, begin, end),
         cmocka_unit_test_setup_teardown(what_this_machine_can_hold_is_said, begin, end),
         cmocka_unit_test_setup_teardown(what_freezes_is_made_with_it, begin, end),
-        cmocka_unit_test_setup_teardown(who_comes_after_us_has_an_eighth, begin, end),
         cmocka_unit_test_setup_teardown(what_is_used_is_read_where_it_is_counted, begin, end),
         cmocka_unit_test_setup_teardown(what_is_frozen_dies_before_it_goes_on, begin, end),
         cmocka_unit_test_setup_teardown(all_that_was_left_behind_ends_together, begin, end),
