@@ -162,7 +162,11 @@ static enum mcp_event answered(struct mcp *m, const struct json *j)
 {
     const struct json *result = json_get(j, SPAN("result")), *error = json_get(j, SPAN("error"));
     uint64_t id = 0;
-    if (json_u64(j, SPAN("id"), &id) != 0 || id != m->id)
+    if (json_u64(j, SPAN("id"), &id) != 0)
+        return MCP_NOTHING;
+    if (m->state == MCP_INITIALIZING && m->given_up != 0 && id == m->given_up && is_modern(result, error))
+        return discovered(m, result, error); /* it was slow to begin, and reads what was asked in its order */
+    if (id != m->id)
         return MCP_NOTHING; /* of one that was given up, or of none */
     m->awaits = false;
     switch (m->state) {
@@ -260,6 +264,7 @@ enum mcp_event mcp_late(struct mcp *m)
 {
     if (m->state != MCP_DISCOVERING)
         return mcp_broken(m, "it did not answer in time");
+    m->given_up = m->id;
     say_initialize(m);
     return MCP_NOTHING;
 }

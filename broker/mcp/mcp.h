@@ -54,6 +54,7 @@ struct mcp {
     bool awaits;                       /* our last request has no answer yet */
     char version[MCP_VERSION_MAX + 1]; /* of the older era, once it is known */
     uint64_t id;                       /* of our last request */
+    uint64_t given_up;                 /* of the question for its era, when the other one was tried; 0: none */
     char trace[MCP_TRACE_MAX + 1];     /* whose part our next requests are; empty: they do not say it */
     unsigned pages, requests, strays, rounds;
     struct arena arena; /* of the tools */

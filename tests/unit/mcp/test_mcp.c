@@ -234,6 +234,26 @@ static void eras_are_told_apart(void **state)
     saw("\"initialize\"");
     assert_int_equal(hear(NO_METHOD("1")), MCP_NOTHING); /* too late */
     assert_int_equal(mcp_late(&mcp), MCP_BROKEN);
+    /* One that was slow to begin answers both in their order: it is of the era that it says. */
+    mcp_free(&mcp);
+    mcp_begin(&mcp, SPAN("files"), SPAN_NONE);
+    (void)said();
+    assert_int_equal(mcp_late(&mcp), MCP_NOTHING);
+    saw("\"initialize\"");
+    assert_int_equal(hear(RESULT("1", "{\"supportedVersions\":[\"2026-07-28\"]}")), MCP_NOTHING);
+    saw("tools/list");
+    assert_int_equal(hear(NO_METHOD("2")), MCP_NOTHING);
+    assert_int_equal(hear(RESULT("3", "{\"tools\":[" TOOL("read", "") "]}")), MCP_READY);
+    assert_true(mcp.modern);
+    mcp_free(&mcp);
+    mcp_begin(&mcp, SPAN("files"), SPAN_NONE);
+    (void)said();
+    assert_int_equal(mcp_late(&mcp), MCP_NOTHING);
+    saw("\"initialize\"");
+    assert_int_equal(hear(NO_METHOD("1")), MCP_NOTHING);
+    assert_int_equal(hear(RESULT("2", INIT)), MCP_NOTHING);
+    saw("notifications/initialized");
+    assert_false(mcp.modern);
 }
 
 static void what_it_asks_is_answered(void **state)
