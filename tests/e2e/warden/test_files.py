@@ -294,6 +294,8 @@ def who_goes_leaves_nothing_and_a_sandbox_that_goes_is_said(lab):
         api.connect()
         api.sock.sendall(head + b" HTTP/1.1\r\nHost: countersign\r\nContent-Length: 1000000\r\n\r\n" + b"\0" * 1000)
         lab.wait_for("its begin", lambda: not quiet())
+        if b"/tar" in head:
+            lab.wait_for("its folder", lambda: b"t\n" in shell(gw, "box", "ls").out)
         api.close()
         lab.wait_for("its end", quiet)
     assert shell(gw, "box", "ls -A; ls -A t").out == b"t\n"
