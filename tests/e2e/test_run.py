@@ -355,6 +355,7 @@ def what_waits_is_said_once_with_where_to_decide_it_and_then_what_became_of_it(l
     assert client.seen.count(b"waits for approval") == 1, client.seen
     assert re.search(rf"{ticket['id'][:10]} approved by \w+", client.seen.decode()), client.seen
     client = run.start(*ask)
+    client.wait_line("waits for approval")  # else it is said as what was decided before anybody waited
     run.gw.deny(run.gw.pending()["id"], "not on a \x1b[31mFriday")
     assert client.wait() == 0 and b" 403 " in client.seen
     assert re.search(r"denied by [\w ]+: not on a", client.seen.decode()) and b"\x1b" not in client.seen, client.seen
