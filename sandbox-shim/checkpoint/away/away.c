@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -169,20 +170,26 @@ static bool shelf_has(const struct away *a, const char *shelf, const char *name)
 }
 
 /* there: it is the key that it has there, below this tenant's folder, which needs not go there any more, unless
- * another one came here meanwhile. */
+ * another one came here meanwhile. Its lock is had: who else makes it, and is quicker, would take what is half
+ * written here for what somebody left. */
 static int shelf_make(const struct away *a, const char *shelf, const uint8_t key[FORM_MAC], const char *there,
                       struct err *e)
 {
     uint8_t is[FORM_MAC];
-    int rc = -1, dir = -1;
+    int rc = -1, dir = -1, lock = -1;
 
     if (mkdirat(a->store, shelf, 0700) == 0 || errno == EEXIST)
         dir = openat(a->store, shelf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir >= 0 && key_write(dir, "key", span_of(key, FORM_MAC)) == 0 && key_read(dir, "key", is) == 0 &&
+    if (dir >= 0)
+        lock = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (lock >= 0 && flock(lock, LOCK_SH) == 0 && key_write(dir, "key", span_of(key, FORM_MAC)) == 0 &&
+        key_read(dir, "key", is) == 0 &&
         (there == NULL || memcmp(is, key, FORM_MAC) != 0 || key_mark_put(a, dir, there) == 0))
         rc = fsync(a->store);
     if (rc != 0)
         (void)unwritten(e);
+    if (lock >= 0)
+        close(lock);
     if (dir >= 0)
         close(dir);
     explicit_bzero(is, sizeof(is));

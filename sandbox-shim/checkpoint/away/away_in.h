@@ -57,7 +57,7 @@ int list_of(const struct away *a, const struct shelf *s, struct listing *l, stru
 bool list_next(struct span *rest, struct part *p);
 
 /* Marks beside what lies on a shelf (shelf.h): what-name. */
-enum { MARK = sizeof("gone-") - 1 + SHELF_FILE };
+enum { MARK_NAME = sizeof("gone-") - 1 + SHELF_FILE };
 bool is_here(int dir, const char *name);
 bool mark_is(const struct shelf *s, const char *what, const char *name);
 /* Of a mark: its bytes are on the disk before it has its name. -1 with errno. */

@@ -27,14 +27,14 @@ static bool is_pack(const char *name)
 
 /* --- marks ----------------------------------------------------------------------------- */
 
-static void mark_name(const char *what, const char *name, char path[MARK + 1])
+static void mark_name(const char *what, const char *name, char path[MARK_NAME + 1])
 {
-    (void)snprintf(path, MARK + 1, "%s-%s", what, name);
+    (void)snprintf(path, MARK_NAME + 1, "%s-%s", what, name);
 }
 
 bool mark_is(const struct shelf *s, const char *what, const char *name)
 {
-    char path[MARK + 1];
+    char path[MARK_NAME + 1];
 
     mark_name(what, name, path);
     return is_here(s->dir, path);
@@ -42,7 +42,7 @@ bool mark_is(const struct shelf *s, const char *what, const char *name)
 
 int mark(int dir, const char *what, const char *name, struct span bytes)
 {
-    char path[MARK + 1], tmp[AWAY_TMP + 1];
+    char path[MARK_NAME + 1], tmp[AWAY_TMP + 1];
 
     mark_name(what, name, path);
     int fd = tmp_name(tmp) == 0 ? openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
@@ -59,7 +59,7 @@ int mark(int dir, const char *what, const char *name, struct span bytes)
 
 int unmark(const struct shelf *s, const char *what, const char *name)
 {
-    char path[MARK + 1];
+    char path[MARK_NAME + 1];
 
     mark_name(what, name, path);
     return unlinkat(s->dir, path, 0) == 0 || errno == ENOENT ? 0 : -1;
