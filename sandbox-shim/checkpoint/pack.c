@@ -14,9 +14,9 @@
 enum {
     FIRST_SLOTS = 4096,
     FAST = 1,
-    SAMPLE = 48 * 1024,
-    ASIDE = 4999,
-    SAVES = 32 /* one of so many bytes, or more */
+    SAMPLE = 48 * 1024, /* bytes that are compressed to see whether a piece shrinks: it does */
+    SAVES = 32,         /* if one of so many of them is saved; */
+    ASIDE = 4999        /* the second sample lies so far behind the middle, where few patterns begin anew */
 };
 
 static void put_u32(uint8_t *at, uint32_t v)

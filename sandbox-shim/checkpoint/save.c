@@ -203,8 +203,10 @@ static int workspace_take(struct saving *v, int stream)
         return err_set(v->err, "there is no memory for it");
     mark_begin(&v->mark);
     *v->store->how = STORE_REFUSED;
-    if (stream_ask(stream, STREAM_PACK, v->order->disk + HEADERS_MAX) != 0 ||
-        stream_marks_put(stream, key, v->seen.marks, v->seen.nmarks) != 0)
+    bool asked = stream_ask(stream, STREAM_PACK, v->order->disk + HEADERS_MAX) == 0 &&
+                 stream_marks_put(stream, key, v->seen.marks, v->seen.nmarks) == 0;
+    explicit_bzero(key, sizeof(key));
+    if (!asked)
         return ended(v);
     while ((got = stream_get(stream, v->in, &n, &end)) > STREAM_ENDED) {
         if ((got == STREAM_BYTES ? bytes_take(v, v->in, n) : same_take(v, v->in)) != 0)

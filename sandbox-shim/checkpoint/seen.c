@@ -17,6 +17,7 @@ void seen_key(const struct shelf *shelf, uint8_t key[MARK])
 
     shelf_mac(shelf, 'm', SPAN_NONE, SPAN_NONE, mac);
     memcpy(key, mac, MARK);
+    explicit_bzero(mac, sizeof(mac));
 }
 
 /* --- of before -------------------------------------------------------------------------- */

@@ -3,10 +3,10 @@
  *
  *   seen: "CSSEEN1\n" | u32 n | n times: whose 8 | mark 16 | u64 size | the names of its pieces | MAC of all before
  *
- * whose: of a sandbox's name; no other one is given its marks, nor can have what they are of. Those of the last
- * checkpoint come first, behind them those of before, up to SEEN_BYTES_MAX and an eighth of what an owner may keep,
- * in which it is not counted. What is lost of it costs telling a file once more; so it is not elsewhere, nor written
- * to the disk at once. Of two checkpoints at one time one has the last word. */
+ * whose: of a sandbox's name, under which its owner starts it again; no other one is given its marks, nor can have
+ * what they are of. Those of the last checkpoint come first, behind them those of before, up to SEEN_BYTES_MAX and an
+ * eighth of what an owner may keep, in which it is not counted. What is lost of it costs telling a file once more; so
+ * it is not elsewhere, nor written to the disk at once. Of two checkpoints at one time one has the last word. */
 #ifndef SANDBOX_SHIM_CHECKPOINT_SEEN_H
 #define SANDBOX_SHIM_CHECKPOINT_SEEN_H
 

@@ -6,6 +6,8 @@
 
 #include <sys/file.h>
 
+static bool locked_by_test; /* the test itself has one meanwhile: nobody else is asked about */
+
 /* Is it to be had by another process, too? */
 static int free_for(int lock, const char *path)
 {
@@ -18,7 +20,7 @@ static int free_for(int lock, const char *path)
 
 static int one_lock(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-    if (strcmp(path + at->base, "lock") == 0)
+    if (!locked_by_test && strcmp(path + at->base, "lock") == 0)
         assert_int_equal(free_for(at->level == 1 ? LOCK_EX : LOCK_SH, path), 0);
     return 0;
 }

@@ -329,6 +329,37 @@ static void another_store_is_another_one(void **state)
     assert_true(only_the_key_is_there());
 }
 
+/* Who throws away what was half written is alone meanwhile: who makes the folder here waits, and writes nothing. */
+static void who_makes_a_folder_waits_for_who_clears_up(void **state)
+{
+    char name[SHELF_NAME + 1], path[128], key[128], held;
+    int fd[2], status;
+    a_workspace();
+    assert_int_equal(save("one"), 0);
+    lost();
+    shelf_of(SPAN("default"), SPAN("root"), name);
+    IN("mkdir -m 700 store/%s", name);
+    (void)snprintf(path, sizeof(path), "%s/store/%s/lock", top, name);
+    (void)snprintf(key, sizeof(key), "%s/store/%s/key", top, name);
+    assert_int_equal(pipe(fd), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int lock = open(path, O_RDWR | O_CREAT, 0600);
+        if (flock(lock, LOCK_EX) != 0 || write(fd[1], "x", 1) != 1)
+            _exit(2);
+        (void)usleep(300 * 1000);
+        _exit(access(key, F_OK) == 0);
+    }
+    assert_int_equal(read(fd[0], &held, 1), 1);
+    locked_by_test = true;
+    assert_int_equal(load("one"), 0);
+    locked_by_test = false;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(fd[0]);
+    close(fd[1]);
+}
+
 static void a_pack_that_is_lost_here_is_not_removed_there(void **state)
 {
     a_workspace();
@@ -400,6 +431,7 @@ int main(void)
         TEST(two_keys_of_one_owner_are_not_mixed),
         TEST(what_is_not_there_any_more_goes_there_again),
         TEST(another_store_is_another_one),
+        TEST(who_makes_a_folder_waits_for_who_clears_up),
         TEST(a_pack_that_is_lost_here_is_not_removed_there),
         TEST(two_tenants_have_nothing_alike_there),
         TEST(what_a_listing_makes_up_is_passed_over),
