@@ -112,6 +112,7 @@ static const struct body_case chunk_rows[] = {
     CHUNKS("A11", "5 ;a\r\nhello\r\n0\r\n\r\n", "bad-chunk-size"),
     CHUNKS("A11", "5;a=\"x\r\n\"\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
     CHUNKS("A11", "5;a=\"\\\"\"\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
+    CHUNKS("A11", "5;a=\"\\x\"\r\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
     CHUNKS("A11", "5;\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
     CHUNKS("A11", "5;a\nhello\r\n0\r\n\r\n", "bad-chunk-extension"),
     CHUNKS("A11", "5;a\rX\r\nhello\r\n0\r\n\r\n", "bad-chunk-size"),

@@ -88,6 +88,19 @@ static void more_marks_than_are_remembered_are_written_at_once(void **state)
     assert_int_equal(records("sent"), STORE_SENT_MAX + 1);
 }
 
+/* Within one second, before any tick. */
+static void a_mark_leaves_its_place_with_its_outcome(void **state)
+{
+    for (uint64_t xid = 1; xid <= STORE_SENT_MAX + 1; xid++) {
+        intend(xid);
+        mark(xid);
+        if (xid <= STORE_SENT_MAX)
+            fix_outcome(NULL, xid, OUTCOME_ANSWERED, true, no_body);
+    }
+    commit();
+    assert_int_equal(effects("sent"), 0); /* the last one's is remembered, as the first one's was */
+}
+
 /* Both while it is remembered and when it is on disk. */
 static void not_sent_is_not_believed_against_a_mark(void **state)
 {
@@ -182,6 +195,7 @@ int main(void)
         FRESH(a_mark_and_the_outcome_are_one_record),
         FRESH(a_mark_without_an_outcome_is_written_within_the_second),
         FRESH(more_marks_than_are_remembered_are_written_at_once),
+        FRESH(a_mark_leaves_its_place_with_its_outcome),
         FRESH(not_sent_is_not_believed_against_a_mark),
         FRESH(a_turn_that_fails_forgets_no_mark),
         FRESH(what_a_judge_that_died_had_marked_is_written_before_it_is_unknown),

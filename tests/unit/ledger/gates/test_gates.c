@@ -177,6 +177,7 @@ static void a_neighbour_is_asked_about_too(void **state)
     assert_int_equal(next(SPAN("scan")), 1);
     answer(&st.ticket, SPAN("scan"), GATE_ALLOW, "");
     fix_gates = (struct wire_gates){.n = 1, .name = {SPAN("scan")}, .of = {fix_digest(2)}};
+    fix_time(1);
     (void)fix_hold("s2", 8, 8, SPAN_NONE);
     fix_sql("UPDATE gate SET state='failed' WHERE state='asked' AND name='scan'");
     assert_int_equal(next(SPAN("scan")), 1); /* of s2, though those of s1 are older */
