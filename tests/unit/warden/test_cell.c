@@ -63,8 +63,7 @@ static void told_all(int fd, uint32_t n)
 
 static void hello(int fd)
 {
-    const uint8_t version[] = {0, 0, 0, TALK_VERSION};
-    frame_of(fd, TALK_HELLO, 0, span_of(version, sizeof(version)));
+    frame_of(fd, TALK_HELLO, 0, HELLO);
 }
 
 static void walls_end(uint64_t id)
@@ -233,7 +232,7 @@ static void without_a_cgroup_its_limits_are_said(void **state)
     struct dynbuf bytes = fresh();
     assert_int_equal(chan_read_one(box, &f, &bytes), 0);
     dynbuf_free(&bytes);
-    frame_of(box, TALK_HELLO, 0, SPAN("\0\0\0\3"));
+    frame_of(box, TALK_HELLO, 0, HELLO);
     is_named(box, "box");
     assert_int_equal(heard(DESK, M_SB_STARTED), 1);
     execute_apart(2, "box", 60000, "own", false);

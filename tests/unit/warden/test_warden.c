@@ -63,12 +63,12 @@ static void who_says_what_it_may_not_ends(void **state)
         struct dynbuf b = told(fd, &type, &run);
         dynbuf_free(&b);
         switch (way) {
-        case 0: frame_of(fd, TALK_HELLO, 0, SPAN("\0\0\0\1")); break; /* twice */
-        case 1: frame_of(fd, TALK_OUT, run + 1, SPAN("x")); break;    /* of none that runs */
-        case 2: frame_of(fd, TALK_RUN, run, SPAN("x")); break;        /* ours to say */
-        case 3: ends_with(fd, run, TALK_LOST, 0); break;              /* the same */
-        case 4: frame_of(fd, 200, run, SPAN("x")); break;             /* nobody's */
-        case 5:                                                       /* more than was taken */
+        case 0: frame_of(fd, TALK_HELLO, 0, HELLO); break;         /* twice */
+        case 1: frame_of(fd, TALK_OUT, run + 1, SPAN("x")); break; /* of none that runs */
+        case 2: frame_of(fd, TALK_RUN, run, SPAN("x")); break;     /* ours to say */
+        case 3: ends_with(fd, run, TALK_LOST, 0); break;           /* the same */
+        case 4: frame_of(fd, 200, run, SPAN("x")); break;          /* nobody's */
+        case 5:                                                    /* more than was taken */
             for (int i = 0; i < SB_WINDOW / TALK_PIECE_MAX; i++) {
                 frame_of(fd, TALK_OUT, run, span_of(much, sizeof(much)));
                 (void)heard(DESK, M_SB_OUTPUT);

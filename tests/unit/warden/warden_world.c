@@ -321,7 +321,7 @@ uint64_t runs(const char *name, uint64_t timeout_ms, int *fd)
     assert_true(span_eq(x.lane, strcmp(name, "laned") == 0 ? SPAN("web") : SPAN_NONE));
     assert_true(span_eq(x.extras, extras_of(name)));
     dynbuf_free(&bytes);
-    frame_of(*fd, TALK_HELLO, 0, SPAN("\0\0\0\3"));
+    frame_of(*fd, TALK_HELLO, 0, HELLO);
     is_named(*fd, name);
     if (x.lane.n > 0) { /* before anything is run there, by what the gateway knows its commands */
         uint8_t born[TALK_HEAD + 8], want[] = {0, 0, 0, 8, TALK_BORN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
