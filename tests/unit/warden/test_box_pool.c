@@ -69,7 +69,7 @@ static void it_waits(uint64_t id, int fd)
     assert_int_equal(chan_read_one(fd, &f, &bytes), 0);
     assert_int_equal(f.type, M_BOX_ORDER);
     dynbuf_free(&bytes);
-    frame_of(fd, TALK_HELLO, 0, HELLO);
+    hello(fd);
 }
 
 static uint64_t one_waits(int *fd)

@@ -61,11 +61,6 @@ static void told_all(int fd, uint32_t n)
     assert_int_equal(told_type(fd, TALK_RUN, SPAN_NONE), n);
 }
 
-static void hello(int fd)
-{
-    frame_of(fd, TALK_HELLO, 0, HELLO);
-}
-
 static void walls_end(uint64_t id)
 {
     assert_int_equal(heard(PARENT, M_CELL_END), id);
@@ -232,7 +227,7 @@ static void without_a_cgroup_its_limits_are_said(void **state)
     struct dynbuf bytes = fresh();
     assert_int_equal(chan_read_one(box, &f, &bytes), 0);
     dynbuf_free(&bytes);
-    frame_of(box, TALK_HELLO, 0, HELLO);
+    hello(box);
     is_named(box, "box");
     assert_int_equal(heard(DESK, M_SB_STARTED), 1);
     execute_apart(2, "box", 60000, "own", false);

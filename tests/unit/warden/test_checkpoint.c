@@ -375,7 +375,7 @@ static uint64_t start_from(uint64_t desk, int *fd)
     assert_int_equal(chan_read_one(*fd, &f, &payload), 0);
     assert_int_equal(f.type, M_BOX_ORDER);
     dynbuf_free(&payload);
-    frame_of(*fd, TALK_HELLO, 0, HELLO);
+    hello(*fd);
     is_named(*fd, "box");
     return id;
 }

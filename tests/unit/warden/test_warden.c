@@ -63,7 +63,7 @@ static void who_says_what_it_may_not_ends(void **state)
         struct dynbuf b = told(fd, &type, &run);
         dynbuf_free(&b);
         switch (way) {
-        case 0: frame_of(fd, TALK_HELLO, 0, HELLO); break;         /* twice */
+        case 0: hello(fd); break;                                  /* twice */
         case 1: frame_of(fd, TALK_OUT, run + 1, SPAN("x")); break; /* of none that runs */
         case 2: frame_of(fd, TALK_RUN, run, SPAN("x")); break;     /* ours to say */
         case 3: ends_with(fd, run, TALK_LOST, 0); break;           /* the same */

@@ -40,8 +40,7 @@ uint64_t runs(const char *name, uint64_t timeout_ms, int *fd);
 void is_named(int fd, const char *name);
 /* To the warden, by the first process in a sandbox; and of the warden. */
 void frame_of(int fd, unsigned type, uint32_t run, struct span payload);
-/* What a first process says first, and once. */
-#define HELLO span_of((const uint8_t[]){0, 0, 0, TALK_VERSION}, 4)
+void hello(int fd); /* its first frame, which comes once */
 void ends_with(int fd, uint32_t run, unsigned how, unsigned code);
 struct dynbuf told(int fd, unsigned *type, uint32_t *run);
 /* What is told is this (p NULL: whatever), and of this run. */
