@@ -53,6 +53,12 @@ static void link_two(struct child *a, struct child *b)
     introduce(b, a, fds[1], a->link[b->role]);
 }
 
+/* One whose channel to us has ended is about to be started anew, and meets its peers then. */
+static bool can_hear(const struct child *c)
+{
+    return c->chan != NULL && !chan_is_lost(c->chan) && !c->leaving;
+}
+
 enum { HEAL_MS = 200 }; /* so that a channel that breaks at once is not all there is to do, and a death is heard of */
 
 static void heal(void *arg)
@@ -63,7 +69,7 @@ static void heal(void *arg)
             struct child *o = c->broken[r] != 0 ? parent_child(p, (enum role_id)r, 0) : NULL;
             bool still = c->broken[r] == c->link[r]; /* else one of them was started anew, and linked */
             c->broken[r] = 0;
-            if (o == NULL || !still || c->chan == NULL || o->chan == NULL || c->leaving)
+            if (o == NULL || !still || !can_hear(c) || !can_hear(o))
                 continue;
             log_warn("the channel between the %s and the %s broke; they get another one", role_name(c->role),
                      role_name(o->role));
@@ -99,6 +105,6 @@ static bool linked(enum role_id a, enum role_id b)
 void parent_link_all(struct parent *p, struct child *c)
 {
     for (struct child *o = p->children; o != NULL; o = o->next)
-        if (o != c && o->chan != NULL && !o->leaving && linked(c->role, o->role))
+        if (o != c && can_hear(o) && linked(c->role, o->role))
             link_two(c, o);
 }
