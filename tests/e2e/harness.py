@@ -10,8 +10,8 @@
         assert b"remote:" in done.err
     main()
 
-Each test has a Lab: a directory of its own (lab.dir), an empty home, an environment of only PATH, HOME and LANG
-plus what the test gives. After the test everything it started is ended, whatever else still runs below us is a
+Each test has a Lab: a directory of its own (lab.dir), an empty home, an environment of only PATH, HOME, LANG
+and TZ plus what the test gives. After the test everything it started is ended, whatever else still runs below us is a
 failure, every canary is searched in everything below lab.dir (lab.exempt(path) takes out what must hold it), and what
 no test announced fails it: a role that ended, a warning or an error in a log, a ticket left open (watch.py).
 The ids of groups A and C and D1 to D19 (attacks.tsv) cannot be given so: only the oracle of attack.py
@@ -44,6 +44,19 @@ TESTS = []
 PR_SET_CHILD_SUBREAPER = 36
 ORACLE_IDS = re.compile(r"((A|C)\d+|D1?\d) (?!(netns|files)$)")  # else the network itself or the files say it
 PASSED_ON = ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
+
+MOMENT = r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d"  # as a person reads it: with its day, when that is another one
+
+
+def late():
+    """A time zone in which it is eleven at night, so that what holds at some hours only is seen at each hour alike: what is
+    open for two hours is so until tomorrow."""
+    now = time.gmtime()
+    ahead = (23 - now.tm_hour) * 60 - now.tm_min
+    return f"LATE{'+' if ahead < 0 else '-'}{abs(ahead) // 60:02}:{abs(ahead) % 60:02}"
+
+
+LATE = late()
 
 
 class Skip(Exception):
@@ -194,7 +207,7 @@ class Lab:
 
     def env(self, more=None):
         env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        env.update(HOME=str(self.home), **{k: str(v) for k, v in (more or {}).items()})
+        env.update(HOME=str(self.home), TZ=LATE, **{k: str(v) for k, v in (more or {}).items()})
         return env
 
     def wait_for(self, what, condition, timeout=PATIENCE):
