@@ -45,7 +45,7 @@ PR_SET_CHILD_SUBREAPER = 36
 ORACLE_IDS = re.compile(r"((A|C)\d+|D1?\d) (?!(netns|files)$)")  # else the network itself or the files say it
 PASSED_ON = ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
 
-MOMENT = r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d"  # as a person reads it: with its day, when that is another one
+MOMENT = r"(?:\d\d\d\d-\d\d-\d\d )?\d\d:\d\d"  # as a person reads it: with its day, when that is another one
 
 
 def late():
@@ -207,7 +207,7 @@ class Lab:
 
     def env(self, more=None):
         env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        env.update(HOME=str(self.home), TZ=LATE, **{k: str(v) for k, v in (more or {}).items()})
+        env.update({"HOME": str(self.home), "TZ": LATE, **{k: str(v) for k, v in (more or {}).items()}})
         return env
 
     def wait_for(self, what, condition, timeout=PATIENCE):
