@@ -2,26 +2,72 @@
 
 #include "policy/image/image.h"
 
-/* Of a pointer, its first step. Names that need an escape in one are never left open. */
-static bool begins_with(struct span pointer, struct span name)
+/* The next letter or digit; 0: there is none. What is above ASCII is what it is. */
+static uint8_t next_letter(struct span s, size_t *i)
 {
-    struct span rest = span_from(pointer, pointer.n > 0);
-    return pointer.n == 0 || span_eq(span_first(rest, span_index(rest, '/')), name);
+    while (*i < s.n) {
+        uint8_t c = s.p[(*i)++], letter = c | 0x20;
+        if ((letter >= 'a' && letter <= 'z') || c >= 0x80)
+            return c >= 0x80 ? c : letter;
+        if (c >= '0' && c <= '9')
+            return c;
+    }
+    return 0;
 }
 
-static bool match_fixes(const struct policy *p, const struct img_match *m, enum grant_at at, struct span name)
+static bool letters_same(struct span a, struct span b)
 {
-    for (uint32_t i = 0; at == GRANT_QUERY && i < m->query.n; i++)
-        if (span_eq(img_span(p, ((const struct img_pair *)img_at(p, IMG_PAIR, m->query.first + i))->key), name))
+    uint8_t c;
+    for (size_t i = 0, k = 0;;) {
+        if ((c = next_letter(a, &i)) != next_letter(b, &k))
+            return false;
+        if (c == 0)
             return true;
+    }
+}
+
+bool policy_grant_alike(struct span name, struct span want)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (name.p[i] == '[' && letters_same(span_first(name, i), want))
+            return true;
+    return letters_same(name, want);
+}
+
+static enum grant_fix of_name(struct span want, struct span name)
+{
+    return span_eq(name, want) ? GRANT_FIXES : policy_grant_alike(name, want) ? GRANT_UNSURE : GRANT_OPEN;
+}
+
+/* Of a pointer, its first step. Names that need an escape in one are never left open. */
+static enum grant_fix of_pointer(struct span pointer, struct span name)
+{
+    struct span rest = span_from(pointer, pointer.n > 0);
+    return pointer.n == 0 ? GRANT_FIXES : of_name(span_first(rest, span_index(rest, '/')), name);
+}
+
+static enum grant_fix most(enum grant_fix a, enum grant_fix b)
+{
+    return a > b ? a : b;
+}
+
+static enum grant_fix match_fixes(const struct policy *p, const struct img_match *m, enum grant_at at,
+                                  struct span name)
+{
+    enum grant_fix is = GRANT_OPEN;
+    for (uint32_t i = 0; at == GRANT_QUERY && i < m->query.n; i++) {
+        const struct img_pair *q = img_at(p, IMG_PAIR, m->query.first + i);
+        is = most(is, of_name(img_span(p, q->key), name));
+    }
     for (uint32_t i = 0; i < m->body.n; i++) {
         const struct img_cond *c = img_at(p, IMG_COND, m->body.first + i);
         struct span key = img_span(p, c->key);
-        if ((at == GRANT_FORM && c->kind == COND_FORM && span_eq(key, name)) ||
-            (at == GRANT_JSON && c->kind == COND_JSON && begins_with(key, name)))
-            return true;
+        if (at == GRANT_FORM && c->kind == COND_FORM)
+            is = most(is, of_name(key, name));
+        else if (at == GRANT_JSON && c->kind == COND_JSON)
+            is = most(is, of_pointer(key, name));
     }
-    return false;
+    return is;
 }
 
 static bool match_is_closed(const struct policy *p, const struct img_match *m)
@@ -34,17 +80,18 @@ static bool match_is_closed(const struct policy *p, const struct img_match *m)
     return false;
 }
 
-/* Its match and each of its exceptions. */
-static bool any_match(const struct policy *p, const struct img_rule *r, enum grant_at at, const struct span *name)
+/* Its match and each of its exceptions. Without a name: is one closed? */
+static enum grant_fix all_matches(const struct policy *p, const struct img_rule *r, enum grant_at at,
+                                  const struct span *name)
 {
     const struct img_range both[] = {r->match, r->except};
+    enum grant_fix is = GRANT_OPEN;
     for (size_t k = 0; k < 2; k++)
         for (uint32_t i = 0; i < both[k].n; i++) {
             const struct img_match *m = img_at(p, IMG_MATCH, both[k].first + i);
-            if (name ? match_fixes(p, m, at, *name) : match_is_closed(p, m))
-                return true;
+            is = most(is, name ? match_fixes(p, m, at, *name) : match_is_closed(p, m) ? GRANT_FIXES : GRANT_OPEN);
         }
-    return false;
+    return is;
 }
 
 int policy_grant_rule(const struct policy *p, struct span id)
@@ -52,13 +99,14 @@ int policy_grant_rule(const struct policy *p, struct span id)
     for (uint32_t i = 0; i < p->n[IMG_RULE] && id.n; i++) {
         const struct img_rule *r = img_at(p, IMG_RULE, i);
         if (span_eq(img_span(p, r->id), id))
-            return any_match(p, r, GRANT_QUERY, NULL) ? -1 : (int)i;
+            return all_matches(p, r, GRANT_QUERY, NULL) != GRANT_OPEN ? -1 : (int)i;
     }
     return -1;
 }
 
-bool policy_grant_fixes(const struct policy *p, int rule, enum grant_at at, struct span name)
+enum grant_fix policy_grant_fixes(const struct policy *p, int rule, enum grant_at at, struct span name)
 {
-    return rule < 0 || (uint32_t)rule >= p->n[IMG_RULE] ||
-           any_match(p, img_at(p, IMG_RULE, (uint32_t)rule), at, &name);
+    if (rule < 0 || (uint32_t)rule >= p->n[IMG_RULE])
+        return GRANT_UNSURE;
+    return all_matches(p, img_at(p, IMG_RULE, (uint32_t)rule), at, &name);
 }

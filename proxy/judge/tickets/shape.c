@@ -22,28 +22,44 @@ struct names {
     struct arena *arena;
 };
 
+static bool is_letter(uint8_t c)
+{
+    uint8_t letter = c | 0x20;
+    return (letter >= 'a' && letter <= 'z') || (c >= '0' && c <= '9');
+}
+
 /* A name that is shown as it is and is a part of a list of names without an escape. */
 static bool name_plain(struct span s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        uint8_t c = s.p[i], letter = c | 0x20;
-        if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '.' &&
-            c != '[' && c != ']')
+        uint8_t c = s.p[i];
+        if (!is_letter(c) && c != '-' && c != '_' && c != '.' && c != '[' && c != ']')
             return false;
     }
     return s.n > 0 && s.n <= SHAPE_NAME_MAX;
 }
 
-/* Of these a value says what is done: another method, a call, an operation of GraphQL, several at once. */
+static bool ends_in_method(struct span s)
+{
+    while (s.n > 0 && !is_letter(s.p[s.n - 1]))
+        s.n--;
+    return s.n >= 6 && span_ieq(span_from(s, s.n - 6), SPAN("method"));
+}
+
+/* Of these a value says what is done: another method, a call, an operation of GraphQL, several at once. And of what
+ * some servers take for one of them. */
 static bool name_rules(struct span s)
 {
     static const struct span names[] = {SPAN("jsonrpc"), SPAN("query"),         SPAN("mutation"),
                                         SPAN("action"),  SPAN("operationName"), SPAN("requests"),
                                         SPAN("batch"),   SPAN("operations")};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (span_ieq(s, names[i]))
+        if (policy_grant_alike(s, names[i]))
             return true;
-    return s.n >= 6 && span_ieq(span_from(s, s.n - 6), SPAN("method"));
+    for (size_t i = 0; i <= s.n; i++)
+        if ((i == s.n || s.p[i] == '[') && ends_in_method(span_first(s, i)))
+            return true;
+    return false;
 }
 
 /* Text as it is read: nothing in it hides, turns or overprints. */
@@ -107,7 +123,8 @@ static int pairs_of(struct names *l, struct span s, enum grant_at at)
         (void)span_cut(pair, '=', &name, &value);
         if (!name_plain(name) || name_rules(name) || decode(value, l->arena, &text) != 0 || !text_shows(text))
             return -1;
-        if (add(l, name, policy_grant_fixes(l->policy, l->rule, at, name) ? &value : NULL) != 1)
+        enum grant_fix fix = policy_grant_fixes(l->policy, l->rule, at, name);
+        if (fix == GRANT_UNSURE || add(l, name, fix == GRANT_FIXES ? &value : NULL) != 1)
             return -1;
     }
     return 0;
@@ -163,8 +180,9 @@ static int members_of(struct names *l, struct span body)
     if (j == NULL || j->type != JSON_OBJECT || !tree_shows(j, 0))
         return -1;
     for (const struct json *c = j->child; c != NULL; c = c->next) {
-        bool fixes = policy_grant_fixes(l->policy, l->rule, GRANT_JSON, c->key);
-        if (name_rules(c->key) || (fixes ? fixed(l, c) : leaves(l, c, c->key)) != 0)
+        enum grant_fix fix = policy_grant_fixes(l->policy, l->rule, GRANT_JSON, c->key);
+        if (fix == GRANT_UNSURE || name_rules(c->key) ||
+            (fix == GRANT_FIXES ? fixed(l, c) : leaves(l, c, c->key)) != 0)
             return -1;
     }
     return 0;

@@ -415,9 +415,14 @@ int policy_grant_rule(const struct policy *p, struct span id)
     return 0;
 }
 
-bool policy_grant_fixes(const struct policy *p, int rule, enum grant_at at, struct span name)
+enum grant_fix policy_grant_fixes(const struct policy *p, int rule, enum grant_at at, struct span name)
 {
-    return span_eq(name, SPAN("fixed"));
+    return span_eq(name, SPAN("fixed")) ? GRANT_FIXES : GRANT_OPEN;
+}
+
+bool policy_grant_alike(struct span name, struct span want)
+{
+    return span_ieq(name, want);
 }
 
 bool git_id_is_zero(struct span id)
