@@ -9,11 +9,12 @@ static bool hop_by_hop(struct span name)
 
 static uint8_t folded(uint8_t c)
 {
-    return c == '_' ? '-' : c >= 'A' && c <= 'Z' ? (uint8_t)(c + 32) : c;
+    if (c >= 'A' && c <= 'Z')
+        return c | 0x20;
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
 }
 
-/* The same field to any server: case aside, and '_' taken for '-'. */
-static bool same_slot(struct span a, struct span b)
+bool outbound_same_field(struct span a, struct span b)
 {
     if (a.n != b.n)
         return false;
@@ -25,7 +26,7 @@ static bool same_slot(struct span a, struct span b)
 
 static bool begins(struct span name, struct span prefix)
 {
-    return name.n >= prefix.n && same_slot(span_first(name, prefix.n), prefix);
+    return name.n >= prefix.n && outbound_same_field(span_first(name, prefix.n), prefix);
 }
 
 /* Never from a client, whatever is injected. The front removed these already. */
@@ -53,7 +54,7 @@ bool outbound_is_credential(struct span name)
                                         SPAN("x-amz-security-token"),
                                         SPAN("x-tc-token")};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (name.n == names[i].n && same_slot(name, names[i]))
+        if (name.n == names[i].n && outbound_same_field(name, names[i]))
             return true;
     return false;
 }
@@ -61,8 +62,8 @@ bool outbound_is_credential(struct span name)
 /* When a client signed, which means nothing without its signature. */
 static bool of_a_signature(struct span name)
 {
-    return same_slot(name, SPAN("x-amz-date")) || same_slot(name, SPAN("x-tc-timestamp")) ||
-           same_slot(name, SPAN("x-tc-content-sha256"));
+    return outbound_same_field(name, SPAN("x-amz-date")) || outbound_same_field(name, SPAN("x-tc-timestamp")) ||
+           outbound_same_field(name, SPAN("x-tc-content-sha256"));
 }
 
 static bool is_upgrade(const struct http_field *f)
@@ -82,7 +83,7 @@ static bool is_slot(const struct outbound *l, struct span name)
 {
     bool found = l->nslots > OUTBOUND_SLOTS_MAX;
     for (size_t i = 0; i < l->nslots && !found; i++)
-        found = same_slot(name, l->slot[i]);
+        found = outbound_same_field(name, l->slot[i]);
     return found;
 }
 
@@ -91,12 +92,12 @@ bool outbound_keeps(const struct outbound *l, const struct http_field *f)
     struct span name = f->name;
     if (is_upgrade(f))
         return true;
-    if (never(name) || (l->secrets && same_slot(name, SPAN("accept-encoding"))))
+    if (never(name) || (l->secrets && outbound_same_field(name, SPAN("accept-encoding"))))
         return false;
     if (!l->beside)
         return true;
     return !is_slot(l, name) && !outbound_is_credential(name) && !of_a_signature(name) &&
-           (l->ranges || (!same_slot(name, SPAN("range")) && !same_slot(name, SPAN("if-range"))));
+           (l->ranges || (!outbound_same_field(name, SPAN("range")) && !outbound_same_field(name, SPAN("if-range"))));
 }
 
 struct outbound outbound_of(const struct wire_request *r, bool beside, struct span slot, bool secrets)
@@ -133,7 +134,7 @@ void outbound_mask(struct span name, struct span value, struct dynbuf *out)
     char hex[2 * DIGEST_BYTES + 1];
     digest_of(value, &d);
     hex_text(span_of(d.b, DIGEST_BYTES), hex);
-    if (same_slot(name, SPAN("authorization")) && span_cut(value, ' ', &scheme, &rest) && scheme.n <= 20 &&
+    if (outbound_same_field(name, SPAN("authorization")) && span_cut(value, ' ', &scheme, &rest) && scheme.n <= 20 &&
         http_is_token(scheme))
         dynbuf_addf(out, "%.*s, ", SPAN_FMT(scheme));
     dynbuf_addf(out, "%zu bytes, SHA-256 %.12s", value.n, hex);
@@ -141,5 +142,5 @@ void outbound_mask(struct span name, struct span value, struct dynbuf *out)
 
 bool outbound_slot_ok(struct span header)
 {
-    return http_is_token(header) && !never(header) && !same_slot(header, SPAN("accept-encoding"));
+    return http_is_token(header) && !never(header) && !outbound_same_field(header, SPAN("accept-encoding"));
 }

@@ -2,13 +2,12 @@
  * place: one rule for what a ticket shows and for what the carrier sends. Pure.
  *
  *   always gone          framing, hop-by-hop, forwarding, Expect, Proxy-*, Countersign-*
- *   beside a credential  its field (in any case and number, also spelled with '_' for '-': servers that read fields
- *                        as variables take both for one), other fields that are known to carry credentials (Cookie,
- *                        X-Api-Key and the like: they could make it another account's request), the date of a
- *                        signature, and of other
- *                        methods than GET and HEAD Range and If-Range, which mean nothing there
- *   at a host of secrets Accept-Encoding becomes identity: an answer must be one that can be looked at; so where
- *                        JSON-RPC is held, whose answer is given the id of the retry that collects it */
+ *   beside a credential  its field (in any case and number, also spelled with another sign for '-': servers that
+ *                        read fields as variables take all for one), other fields that are known to carry credentials
+ * (Cookie, X-Api-Key and the like: they could make it another account's request), the date of a signature, and of
+ * other methods than GET and HEAD Range and If-Range, which mean nothing there at a host of secrets Accept-Encoding
+ * becomes identity: an answer must be one that can be looked at; so where JSON-RPC is held, whose answer is given the
+ * id of the retry that collects it */
 #ifndef PROXY_OUTBOUND_H
 #define PROXY_OUTBOUND_H
 
@@ -30,6 +29,9 @@ void outbound_add_slot(struct outbound *l, struct span name);
 /* Does a client's field leave? Upgrade does as what the front makes of a proper WebSocket request: in no other. */
 bool outbound_keeps(const struct outbound *l, const struct http_field *f);
 bool outbound_is_upgrade(const struct wire_request *r);
+/* The same field to some server: in any case, and whatever sign stands in it ("X.Api_Key"): CGI and its heirs make
+ * '_' of each. */
+bool outbound_same_field(struct span a, struct span b);
 /* Drop from r what does not leave, and put Accept-Encoding in its place. Twice is as once. */
 void outbound_apply(const struct outbound *l, struct wire_request *r);
 /* A field that is known to carry a credential: in a request as it leaves, the sandbox's own. */

@@ -46,16 +46,17 @@ struct taken {
     const char *why;
 };
 
-/* The one field of this name, as it leaves; none is empty, to whoever verifies too. -1: there are several. */
+/* The one field of this name, as it leaves; none is empty, to whoever verifies too. -1: there are several, or one
+ * that only some take for it. */
 static int only_field(const struct taken *t, struct span name, struct span *value)
 {
     const struct wire_request *r = &t->x->request;
     size_t n = 0;
     *value = SPAN_NONE;
     for (size_t i = 0; i < r->nfields; i++)
-        if (span_ieq(r->field[i].name, name) && outbound_keeps(&t->leaves, &r->field[i])) {
+        if (outbound_same_field(r->field[i].name, name) && outbound_keeps(&t->leaves, &r->field[i])) {
             *value = r->field[i].value;
-            n++;
+            n += span_ieq(r->field[i].name, name) ? 1 : 2;
         }
     return n > 1 ? -1 : 0;
 }

@@ -92,6 +92,8 @@ static void credential(void **state)
     r.method = SPAN("GET");
     r.nfields = 0;
     add(&r, "X_Api_Key", "mine");
+    add(&r, "x.api.key", "mine");
+    add(&r, "X~Api!Key", "mine");
     in.header = SPAN("X-Api-Key");
     in.value = SPAN("k");
     in.identity = false;
@@ -116,6 +118,8 @@ static void never_from_a_client(void **state)
                            "Countersign-Reason",
                            "X-Original-URL",
                            "Proxy_X",
+                           "Proxy.X",
+                           "countersign!x",
                            "Trailer"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct wire_request r = request();
