@@ -149,6 +149,58 @@ static const char *objection(const struct wire_sandbox *b)
     return NULL;
 }
 
+/* Nothing of it is for the next session of that name: open tickets end (in steps, for one answer must not hold all of
+ * them in memory), answers that nobody took, and denials, which stay what they are but are not remembered. */
+static int end_session_of(struct store *s, struct span session)
+{
+    char ids[256][ID_TEXT];
+    size_t n;
+    do {
+        struct row r;
+        sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKETS_OF_SESSION);
+        enum db_result got;
+        if (q == NULL)
+            return -1;
+        db_text(q, 1, session);
+        for (n = 0; (got = db_step(&s->db, q)) == DB_ROW && n < 256;)
+            if (db_col(q, 0).n == ID_TEXT)
+                memcpy(ids[n++], db_col(q, 0).p, ID_TEXT);
+        sqlite3_reset(q);
+        if (got == DB_FAIL)
+            return -1;
+        for (size_t i = 0; i < n; i++)
+            if (row_find(s, span_of(ids[i], ID_TEXT), &r) != 1 ||
+                ticket_decide(s, &r, TICKET_CANCELLED, SPAN("session"), SPAN_NONE, SPAN("the session was ended")) !=
+                    0)
+                return -1;
+    } while (n == 256);
+    /* What is on its way goes on to its end, and no request joins it, is given its answer, or is made of it again. No
+     * name of a session is like the one that its tickets have then. */
+    static const enum sql_id last[] = {SQL_ANSWERS_OF_SESSION, SQL_LATER_OF_SESSION, SQL_TICKETS_LEFT};
+    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+        sqlite3_stmt *q = db_stmt(&s->db, last[i]);
+        if (q == NULL)
+            return -1;
+        db_text(q, 1, session);
+        if (db_run(&s->db, q) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static bool is_of(const struct wire_sandbox *b, const char *kind)
+{
+    return span_eq(b->kind, span_str(kind));
+}
+
+/* A session that was given no name of its own is that sandbox, and not the next one of its name. That of a command's
+ * run, and of a listener, is meant to be the next one's too. */
+static bool is_its_own_session(const struct wire_sandbox *b)
+{
+    return span_eq(b->session, b->name) &&
+           (is_of(b, "token") || is_of(b, "started") || is_of(b, "idle") || is_of(b, "ended"));
+}
+
 /* The one of the warden's that ended first is forgotten, so that there may always be another. 1, 0: there is none,
  * -1.
  */
@@ -164,7 +216,9 @@ static int forget_ended(struct store *s)
     if (find(s, name, &b) != 1 || (q = db_stmt(&s->db, SQL_SANDBOX_REMOVE)) == NULL)
         return -1;
     db_text(q, 1, name);
-    return db_run(&s->db, q) != 0 || egress_forget(s, name) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0 ? -1 : 1;
+    if (db_run(&s->db, q) != 0 || egress_forget(s, name) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
+        return -1;
+    return is_its_own_session(&b) && end_session_of(s, b.session) != 0 ? -1 : 1;
 }
 
 /* 1 it may be put, 0 it may not, -1. */
@@ -209,51 +263,6 @@ static bool is_said_again(const struct wire_sandbox *now, const struct wire_sand
            b->nlabels == 0;
 }
 
-/* Nothing of it is for the next session of that name: open tickets end (in steps, for one answer must not hold all of
- * them in memory), answers that nobody took, and denials, which stay what they are but are not remembered. */
-static int end_session_of(struct store *s, struct span session)
-{
-    char ids[256][ID_TEXT];
-    size_t n;
-    do {
-        struct row r;
-        sqlite3_stmt *q = db_stmt(&s->db, SQL_TICKETS_OF_SESSION);
-        enum db_result got;
-        if (q == NULL)
-            return -1;
-        db_text(q, 1, session);
-        for (n = 0; (got = db_step(&s->db, q)) == DB_ROW && n < 256;)
-            if (db_col(q, 0).n == ID_TEXT)
-                memcpy(ids[n++], db_col(q, 0).p, ID_TEXT);
-        sqlite3_reset(q);
-        if (got == DB_FAIL)
-            return -1;
-        for (size_t i = 0; i < n; i++)
-            if (row_find(s, span_of(ids[i], ID_TEXT), &r) != 1 ||
-                ticket_decide(s, &r, TICKET_CANCELLED, SPAN("session"), SPAN_NONE, SPAN("the session was ended")) !=
-                    0)
-                return -1;
-    } while (n == 256);
-    /* What is on its way goes on to its end, and no request joins it, is given its answer, or is made of it again. No
-     * name of a session is like the one that its tickets have then. */
-    static const enum sql_id last[] = {SQL_ANSWERS_OF_SESSION, SQL_LATER_OF_SESSION, SQL_TICKETS_LEFT};
-    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
-        sqlite3_stmt *q = db_stmt(&s->db, last[i]);
-        if (q == NULL)
-            return -1;
-        db_text(q, 1, session);
-        if (db_run(&s->db, q) != 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* A session that was given no name of its own is that sandbox, and not the next one of its name. */
-static bool is_its_own_session(const struct wire_sandbox *b)
-{
-    return span_eq(b->kind, SPAN("token")) && span_eq(b->session, b->name);
-}
-
 /* An idle one is none that anybody begins anew: its files are kept, and it is woken. */
 static int put(struct store *s, const struct wire_sandbox *b, bool wakes, const char **why)
 {
@@ -276,6 +285,8 @@ static int put(struct store *s, const struct wire_sandbox *b, bool wakes, const 
         *why = "the sandbox is being restored: it is idle until it has its files";
         return restored < 0 ? -1 : 0;
     }
+    if (known == 1 && !span_eq(now.tenant, b->tenant) && end_session_of(s, now.session) != 0)
+        return -1; /* what was asked for and approved for one tenant is not for another */
     struct span labels = labels_json(s, b);
     sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_PUT);
     if (q == NULL)
@@ -299,7 +310,7 @@ static int put(struct store *s, const struct wire_sandbox *b, bool wakes, const 
         grants_end_sandbox(s, b->name, "its sandbox began anew") != 0 || find(s, b->name, &now) != 1)
         return -1;
     /* What was asked for while the one before was removed may have come after that. */
-    if (known == 0 && is_its_own_session(&now) && end_session_of(s, now.session) != 0)
+    if (known == 0 && is_of(&now, "token") && is_its_own_session(&now) && end_session_of(s, now.session) != 0)
         return -1;
     if (tell(s, &now, CHANGE_SANDBOX) != 0)
         return -1;

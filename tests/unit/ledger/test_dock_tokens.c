@@ -123,9 +123,12 @@ static void of_so_many_sandboxes_the_one_that_ended_first_makes_room(void **stat
     assert_int_equal(store_sandbox_ended(fix, SPAN("second"), 1), 0);
     fix_time(1000);
     assert_int_equal(store_sandbox_ended(fix, SPAN("first"), 1), 0);
+    struct wire_ticket_state kept = fix_hold("first", 1, 1, SPAN_NONE), gone = fix_hold("second", 1, 1, SPAN_NONE);
     assert_int_equal(store_sandbox_put(fix, &more, &why), 0);
     assert_null(why);
     commit();
+    assert_int_equal(fix_decide(&kept.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    assert_int_equal(fix_decide(&gone.ticket, DECIDE_APPROVE, NULL), DECIDED_NOT_PENDING); /* nor what it left */
     assert_int_equal(fix_count("SELECT count(*) FROM sandbox WHERE name='second'"), 0);
     assert_int_equal(fix_count("SELECT count(*) FROM sandbox WHERE name='first'"), 1);
     assert_int_equal(fix_count("SELECT count(*) FROM sandbox"), STORE_SANDBOXES_MAX);

@@ -152,12 +152,58 @@ static void one_that_is_destroyed_has_ended_whatever_it_was(void **state)
     assert_true(is("started", 4, 0));
 }
 
+/* E45: one that the warden starts, with the session of its name. */
+static void starts(const char *tenant, uint64_t generation)
+{
+    const struct wire_sandbox b = {.name = SPAN("s1"),
+                                   .session = SPAN("s1"),
+                                   .owner = SPAN("uid 7"),
+                                   .tenant = span_str(tenant),
+                                   .kind = SPAN("started"),
+                                   .generation = generation};
+    assert_int_equal(store_sandbox_put(fix, &b, &why), 0);
+    assert_null(why);
+}
+
+static struct id approved(void)
+{
+    struct wire_ticket_state t = fix_hold("s1", 1, 1, SPAN_NONE);
+    if (t.state == TICKET_PENDING)
+        assert_int_equal(fix_decide(&t.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
+    return t.ticket;
+}
+
+static void what_was_approved_for_it_is_not_the_next_ones_nor_another_tenants(void **state)
+{
+    starts("acme", 1);
+    struct id a = approved();
+    assert_int_equal(store_sandbox_ended(fix, SPAN("s1"), 1), 0);
+    starts("acme", 2); /* the same one, begun anew */
+    assert_true(fix_hold("s1", 1, 1, SPAN_NONE).state == TICKET_APPROVED);
+    assert_int_equal(store_sandbox_ended(fix, SPAN("s1"), 2), 0);
+    starts("globex", 3);
+    struct id b = approved();
+    assert_false(id_eq(&a, &b));
+    struct wire_ticket_state denied = fix_hold("s1", 2, 2, SPAN_NONE);
+    assert_int_equal(fix_decide(&denied.ticket, DECIDE_DENY, NULL), DECIDED_DONE);
+    assert_int_equal(store_sandbox_ended(fix, SPAN("s1"), 3), 0);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), false, &why), 0);
+    assert_null(why);
+    starts("globex", 4);
+    struct id c = approved();
+    assert_false(id_eq(&b, &c));
+    assert_int_equal(fix_hold("s1", 2, 2, SPAN_NONE).state, TICKET_PENDING);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='cancelled'"), 2);
+    commit();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FRESH(what_it_was_given_ends_and_it_stays_what_it_was),
         FRESH(one_that_ends_before_it_has_its_files_is_idle),
         FRESH(one_that_is_destroyed_has_ended_whatever_it_was),
+        FRESH(what_was_approved_for_it_is_not_the_next_ones_nor_another_tenants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
