@@ -36,6 +36,7 @@ enum {
     DOCK_SEND_MS = 60 * 1000,                 /* without progress of a caller that is being answered */
     DOCK_PING_MS = 20 * 1000,                 /* of a stream on which nothing is said */
     DOCK_PROCS = 192,                         /* commands that were begun and have not ended */
+    DOCK_TENANT_PROCS = 160,                  /* of one tenant's, however many sandboxes it has */
     DOCK_ERRANDS = DOCK_CLIENTS + DOCK_PROCS, /* one of each */
     DOCK_PROC_CALLERS = 8,                    /* who follow one of them */
     DOCK_KEY_MAX = 256,

@@ -103,6 +103,7 @@ void files_read(struct call *x)
 
 struct writing {
     bool is_form, waits; /* for the desk, before more can be read */
+    bool sent;           /* all of the file that is written */
     struct form form;
     struct span given, path; /* of the query; of the file that is written */
     unsigned files;
@@ -151,6 +152,10 @@ static void write_heard(void *arg, struct errand *e, enum errand_event ev)
         return;
     }
     errand_free(&x->errand);
+    if (!w->sent) { /* there is nobody who could take the rest */
+        reply_no(x, 502, "the file is said to be written, and not all of it was sent");
+        return;
+    }
     jsonw_object(&w->w);
     jsonw_kv(&w->w, "name", path_name(w->path));
     jsonw_kv(&w->w, "type", SPAN("file"));
@@ -167,7 +172,7 @@ static void write_begin(struct call *x)
 {
     struct writing *w = x->step;
 
-    w->waits = false;
+    w->waits = w->sent = false;
     if (stream_ask(x, "PUT", ask_path(x, ask_box(x, x->arg, "/files"), "path", w->path), true, write_heard))
         go_on(x);
 }
@@ -244,6 +249,7 @@ static bool form_go(struct call *x, bool over)
         }
         break;
     case FORM_PART_END:
+        w->sent = true;
         w->waits = errand_write_end(x->errand) == 0; /* else it is heard of */
         break;
     case FORM_END:
@@ -272,8 +278,10 @@ static bool octets_go(struct call *x, bool over)
     }
     bool more = x->body.n > 0 && !over;
     dynbuf_reset(&x->body);
-    if (over)
+    if (over) {
+        w->sent = true;
         w->waits = errand_write_end(x->errand) == 0;
+    }
     return more;
 }
 

@@ -317,7 +317,7 @@ void api_files_read(struct exchange *x)
 
 void api_files_write(struct exchange *x)
 {
-    static const struct transfer_of of = {.takes = true, .done = done_empty};
+    static const struct transfer_of of = {.takes = true, .all = true, .done = done_empty};
     struct asked a = {.what = TALK_FILE_WRITE};
 
     if (path(x, "path", &a.path) == 0 && mode(x, &a.mode) == 0)

@@ -1,10 +1,12 @@
 #include "web-approval/streams/share.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "web-approval/api/api.h"
 
-/* `last` of all are kept for sandboxes that hold fewer than two. */
+/* `last` of all are kept for sandboxes that hold fewer than two, and half as many for the others, however many
+ * sandboxes one tenant has. */
 static const struct {
     size_t all, one, last;
 } pools[SHARES] = {[SHARE_FOLLOW] = {DESK_FOLLOWS, DESK_FOLLOWS / 2, DESK_FOLLOWS / 4},
@@ -23,16 +25,19 @@ static enum share_of pool_of(const struct exchange *x, enum share_of of)
 bool share_is_free(struct exchange *x, enum share_of of)
 {
     of = pool_of(x, of);
-    size_t held = x->desk->held[of], own = 0;
+    size_t held = x->desk->held[of], own = 0, tenants = 0;
 
-    for (const struct share *s = x->desk->shares; s; s = s->next)
+    for (const struct share *s = x->desk->shares; s; s = s->next) {
         own += s->of == of && span_eq(span_str(s->box), x->arg);
-    if (own < pools[of].one && held + (own < 2 ? 0 : pools[of].last) < pools[of].all)
+        tenants += s->of == of && x->place == PLACE_DOCK && strcmp(s->tenant, x->caller.tenant) == 0;
+    }
+    bool of_one = own < pools[of].one && tenants < pools[of].all - pools[of].last / 2;
+    if (of_one && held + (own < 2 ? 0 : pools[of].last) < pools[of].all)
         return true;
     reply_problem(x, 503, "Too many",
                   "%zu commands are followed or files asked for, %zu of them in this sandbox: as many as may be at "
-                  "once; try again in a moment",
-                  held, own);
+                  "once%s; try again in a moment",
+                  held, own, of_one || own >= pools[of].one ? "" : " for one tenant");
     return false;
 }
 
@@ -41,6 +46,8 @@ void share_take(struct share *s, const struct exchange *x, enum share_of of)
     of = pool_of(x, of);
     *s = (struct share){.next = x->desk->shares, .desk = x->desk, .of = of};
     (void)snprintf(s->box, sizeof(s->box), "%.*s", SPAN_FMT(x->arg));
+    if (x->place == PLACE_DOCK)
+        (void)snprintf(s->tenant, sizeof(s->tenant), "%s", x->caller.tenant);
     x->desk->shares = s;
     x->desk->held[of]++;
 }

@@ -15,7 +15,8 @@ struct share {
     struct share *next; /* of the desk's */
     struct desk *desk;
     enum share_of of;
-    char box[64]; /* whose */
+    char box[64];                   /* whose */
+    char tenant[CALLER_TENANT + 1]; /* of the dock's callers */
     struct {
         uint64_t bytes, ms;
         size_t queued;

@@ -144,6 +144,9 @@ enum transfer_next transfer_hear(struct transfer *t, const struct frame *f)
         e.why = msg_get_span(&m, WHY_MAX);
         if (msg_end(&m) != 0)
             e = (struct transfer_end){.how = SB_NOT_STARTED, .why = SPAN("its end cannot be read")};
+        else if (e.how == SB_EXITED && e.code == 0 && t->x->transfer->all && !t->all)
+            e = (struct transfer_end){.how = SB_NOT_STARTED,
+                                      .why = SPAN("the sandbox says that it has written what it was not given")};
         return over(t, &e);
     }
 }

@@ -22,6 +22,7 @@ struct transfer_of {
     const char *gives; /* the type of its output, which is the answer; NULL: `done` makes one of it */
     bool takes;        /* the request's body is its input */
     bool rests;        /* it may have nothing to say for as long as it likes */
+    bool all;          /* it is not done before it was given all of its input, whatever the sandbox says */
     enum share_of share;
     void (*done)(struct exchange *x, const struct transfer_end *e); /* answers x before it returns */
 };

@@ -8,7 +8,8 @@ static void not_given(struct proc *p, const struct feeder *f)
     p->unfed -= f->now < p->unfed ? f->now : p->unfed;
 }
 
-static void feeder_gone(struct call *x)
+/* It is none of those who give any more, and the next one goes on. */
+static void leave(struct call *x)
 {
     struct proc *p = x->proc;
 
@@ -17,12 +18,19 @@ static void feeder_gone(struct call *x)
         return;
     for (struct feeder **at = &p->feeders; *at; at = &(*at)->next)
         if ((*at)->call == x) {
-            if ((*at)->asking && !x->errand) /* nobody could be asked */
-                not_given(p, *at);
             *at = (*at)->next;
             break;
         }
     input_go(p);
+}
+
+static void feeder_gone(struct call *x)
+{
+    const struct feeder *f = x->step;
+
+    if (x->proc && f->asking && !x->errand) /* nobody could be asked */
+        not_given(x->proc, f);
+    leave(x);
 }
 
 static void given(struct call *x, unsigned status, struct span body)
@@ -39,16 +47,17 @@ static void given(struct call *x, unsigned status, struct span body)
             reply_no(x, 404, "the command has ended");
         return;
     }
+    if (status != 204 && p)
+        not_given(p, f);
+    leave(x); /* before it is answered: who does not read that is asked for nothing more, and keeps nobody waiting */
     if (status != 204) {
-        if (p)
-            not_given(p, f);
         reply_desk(x, status, body);
         return;
     }
     reply_json(x, 200, &w);
     jsonw_object(&w);
     jsonw_end_object(&w);
-    call_answer(x); /* which takes it out, and the next one goes on */
+    call_answer(x);
 }
 
 void input_go(struct proc *p)

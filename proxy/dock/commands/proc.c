@@ -294,11 +294,17 @@ static void event(void *arg, struct errand *e, enum errand_event ev)
 struct proc *proc_new(struct call *x)
 {
     struct dock *d = x->dock;
-    struct proc *p = d->nprocs < DOCK_PROCS ? calloc(1, sizeof(*p)) : NULL;
+    struct proc *p = NULL;
+    size_t own = 0;
 
+    for (const struct proc *o = d->procs; o; o = o->next)
+        own += memcmp(&o->tenant, call_tenant(x), sizeof(o->tenant)) == 0;
+    if (d->nprocs < DOCK_PROCS && own < DOCK_TENANT_PROCS)
+        p = calloc(1, sizeof(*p));
     if (!p)
         return NULL;
     p->dock = d;
+    p->tenant = *call_tenant(x);
     (void)snprintf(p->box, sizeof(p->box), "%.*s", SPAN_FMT(x->arg));
     dynbuf_init(&p->config, CONFIG_MAX);
     sse_init(&p->sse, heard, p);

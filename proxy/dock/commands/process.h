@@ -26,6 +26,7 @@ struct proc {
     uint32_t pid; /* ours: never used twice */
     char box[DOCK_BOX_MAX + 1], tag[64];
     struct digest token;   /* that it was begun with */
+    struct digest tenant;  /* call_tenant */
     struct errand *errand; /* the desk's stream of it */
     struct sse sse;
     uint64_t stream; /* the desk's number; 0: it has not begun yet */

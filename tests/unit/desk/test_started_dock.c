@@ -7,6 +7,7 @@
 #include "proxy/wire_ticket.h"
 #include "web-approval/api/steps.h"
 #include "web-approval/dock.h"
+#include "web-approval/streams/share.h"
 
 #define CHECKPOINT "ck-00000000000000000000000000"
 #define ACCESS     "0000000000000000000000000000000000000000000000000000000000000001"
@@ -380,6 +381,29 @@ static void so_much_is_done_with_checkpoints_at_once(void **state)
     memset(wait_too, 0, sizeof(wait_too));
 }
 
+/* F34: in however many sandboxes: what one tenant's commands hold for a day, others' are not refused for. */
+static void so_much_is_followed_of_one_tenant(void **state)
+{
+    static struct share others[DESK_DOCK_FOLLOWS];
+    static const size_t most = DESK_DOCK_FOLLOWS - DESK_DOCK_FOLLOWS / 6;
+    for (size_t i = 0; i < most; i++) {
+        others[i] = (struct share){.next = desk.shares, .desk = &desk, .of = SHARE_DOCK_FOLLOW};
+        (void)snprintf(others[i].box, sizeof(others[i].box), "b%zu", i);
+        (void)snprintf(others[i].tenant, sizeof(others[i].tenant), "acme");
+        desk.shares = &others[i];
+        desk.held[SHARE_DOCK_FOLLOW]++;
+        assert_int_equal(docked("acme", "", "GET /api/v1/checkpoints", ""), 0);
+        x.arg = SPAN("abox");
+        assert_int_equal(share_is_free(&x, SHARE_FOLLOW), i + 1 < most);
+        assert_int_equal(x.status, i + 1 < most ? 0 : 503);
+        assert_int_equal(docked("globex", "", "GET /api/v1/checkpoints", ""), 0);
+        x.arg = SPAN("other");
+        assert_true(share_is_free(&x, SHARE_FOLLOW));
+    }
+    desk.shares = NULL;
+    desk.held[SHARE_DOCK_FOLLOW] = 0;
+}
+
 static void of_a_tenant_so_many_run(void **state)
 {
     struct dynbuf list;
@@ -508,6 +532,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_an_operators_is_not_there),
+        cmocka_unit_test(so_much_is_followed_of_one_tenant),
         cmocka_unit_test(another_tenants_is_as_if_it_were_not_there),
         cmocka_unit_test(what_opens_one_sandbox_opens_that_one_alone),
         cmocka_unit_test(a_list_has_the_tenants_own_and_what_its_start_left),

@@ -249,6 +249,23 @@ static void a_body_goes_there_as_far_as_it_is_taken(void **state)
     assert_true(has("HTTP/1.1 204 "));
 }
 
+/* Whatever is first in a sandbox says it: half a file is not written. */
+static void nothing_is_written_before_all_of_it_was_sent(void **state)
+{
+    int fd = request("PUT" FILES "?path=a" HOST "Content-Length: 100\r\n\r\nbegun");
+    uint64_t id = told(M_SB_FILES);
+    assert_int_equal(told(M_SB_INPUT), id);
+    ended(id, SB_EXITED, 0, SPAN_NONE);
+    answered(fd);
+    assert_true(has("HTTP/1.1 503 ") && has("written what it was not given") && has("Connection: close"));
+    fd = request("PUT" FILES "/tar?path=a" HOST "Content-Length: 100\r\n\r\nall there is in it");
+    id = told(M_SB_FILES);
+    assert_int_equal(told(M_SB_INPUT), id);
+    ended(id, SB_EXITED, 0, SPAN_NONE); /* an archive has an end of its own */
+    answered(fd);
+    assert_true(has("HTTP/1.1 204 "));
+}
+
 static void who_goes_ends_what_was_begun(void **state)
 {
     int fd = request("PUT" FILES "?path=a" HOST "Content-Length: 100\r\n\r\nbegun");
@@ -507,6 +524,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, finish)
     const struct CMUnitTest tests[] = {
         TEST(a_body_goes_there_as_far_as_it_is_taken),
+        TEST(nothing_is_written_before_all_of_it_was_sent),
         TEST(who_goes_ends_what_was_begun),
         TEST(what_comes_is_the_answer_and_its_end_that_of_all),
         TEST(how_it_failed_is_said),
