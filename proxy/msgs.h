@@ -5,8 +5,7 @@
  * refuse an xid whose upper bits are not the channel's front. Who talks to whom (parent makes the socketpairs, M_PEER
  * hands them over): front-judge front-carrier judge-carrier judge-keeper judge-ledger judge-lobby keeper-carrier
  * keeper-ledger carrier-resolver desk-ledger keeper-fetcher fetcher-resolver desk-warden warden-ledger dock-desk
- * desk-keeper broker-desk, and all with parent. Those of the sandboxes that the gateway starts are in
- * proxy/msgs_box.h */
+ * desk-keeper broker-desk, and all with parent. Those of started sandboxes are in proxy/msgs_box.h */
 #ifndef PROXY_MSGS_H
 #define PROXY_MSGS_H
 #include "proxy/msgs_box.h"
@@ -110,6 +109,7 @@ enum msg_type {
     M_PASSKEY_ADD = 291,   /* D>K span name, span code, span clientDataJSON, span attestationObject; answered with M_PASSKEY_SAID */
     M_PASSKEY_CHECK = 292, /* D>K span name (empty: anybody's), digest challenge, span proof (span id, span clientDataJSON, span authenticatorData, span signature); answered with M_PASSKEY_SAID */
     M_PASSKEY_SAID = 293,  /* K>D bool ok, span whose, span why not */
+    M_PASSKEYS_FORGET = 297, /* D>K span name: who has it from now on has none of another's; answered with M_PASSKEY_SAID */
     M_PASSKEYS = 294,      /* K>D id 0; u16 n, n x (span name, span id, u64 created ms): when the desk comes, and when they change */
     M_OIDC = 295,         /* D>K span code, span verifier (RFC 7636), span nonce: what a browser brought back from the provider; answered with M_OIDC_SAID */
     M_OIDC_SAID = 296,    /* K>D bool ok, span the claim that says who it is, span why not */

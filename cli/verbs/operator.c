@@ -119,7 +119,7 @@ static int finish(struct gateway_call *g, const struct cli_call *c, int rc, prin
     return rc;
 }
 
-/* Those who come back under the same name do not have what the others had. */
+/* At once; those who come back under the same name do not have them either (web-approval/people/api_operators.c). */
 static int forget_passkeys(const struct gateway_call *g, const char *name)
 {
     char keeper[PATH_MAX + 16], path[128];
@@ -145,9 +145,6 @@ int operator_add(const struct cli_call *c)
 
     if (rc == CLI_OK)
         rc = add(&g, c);
-    /* Somebody else of that name may have had some, and have been removed while the keeper did not answer. */
-    if (rc == CLI_OK && (rc = forget_passkeys(&g, c->word[0])) != CLI_OK)
-        (void)of_person(&g, "DELETE", c->word[0], "", SPAN_NONE, 204);
     return finish(&g, c, rc, print_link);
 }
 

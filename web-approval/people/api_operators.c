@@ -100,6 +100,37 @@ static void added(struct exchange *x, struct frame *f)
         answer_link(x, 201, a->name);
 }
 
+static void forgotten(struct exchange *x, struct frame *f)
+{
+    struct msg_in m = msg_in(f ? f->payload : SPAN_NONE);
+
+    if (msg_get_bool(&m))
+        people_act(x, x->step, added);
+    else
+        reply_problem(x, 503, "Not added",
+                      "the keeper may still know passkeys of somebody else of that name: ask again");
+}
+
+/* Whoever had the name before may have had passkeys: who comes in with one of these is not this person. */
+static void add_anew(struct exchange *x, const struct person_act *a)
+{
+    struct person_row r;
+    struct err e;
+    int got = desk_store_person(x->desk->store, a->name, false, &x->arena, &r, &e);
+
+    if (got < 0) {
+        reply_unable(x, &e);
+    } else if (got > 0 || a->name.n > NAME_MOST) { /* nobody is added; why not, the ledger says */
+        people_act(x, a, added);
+    } else {
+        struct dynbuf *b = ask_begin(x, ASK_KEEPER, M_PASSKEYS_FORGET, M_PASSKEY_SAID, forgotten);
+        if (!b)
+            return;
+        msg_put_span(b, a->name);
+        ask_send(x);
+    }
+}
+
 void api_operator_add(struct exchange *x)
 {
     struct member m[] = {
@@ -119,7 +150,7 @@ void api_operator_add(struct exchange *x)
     if (groups_take(x, m[1].value, &a->groups) != 0)
         return;
     x->step = a;
-    people_act(x, a, added);
+    add_anew(x, a);
 }
 
 static void done(struct exchange *x, struct frame *f)

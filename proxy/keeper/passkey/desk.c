@@ -52,12 +52,27 @@ static void check(struct keeper *k, struct frame *f)
     say(k, f->id, ok, whose, &e);
 }
 
+static void forget(struct keeper *k, struct frame *f)
+{
+    struct err e = {"the message cannot be read"};
+    struct msg_in m = msg_in(f->payload);
+    struct span name = msg_get_span(&m, PASSKEYS_NAME);
+    int n = msg_end(&m) == 0 ? passkeys_remove(k->passkeys, name, &e) : -1;
+    say(k, f->id, n >= 0, name, &e);
+    if (n <= 0)
+        return;
+    log_info("the passkeys of %.*s are forgotten: somebody else has the name", SPAN_FMT(name));
+    keeper_tell_passkeys(k);
+}
+
 void keeper_desk(void *arg, struct chan *c, struct frame *f)
 {
     if (f->type == M_PASSKEY_ADD)
         add(arg, f);
     else if (f->type == M_PASSKEY_CHECK)
         check(arg, f);
+    else if (f->type == M_PASSKEYS_FORGET)
+        forget(arg, f);
     else if (f->type == M_OIDC)
         keeper_oidc(arg, f);
     else if (f->type == M_SLACK)
