@@ -413,7 +413,7 @@ int store_save(const struct store *s, const struct order *o, int stream, struct 
 {
     struct saving *v = &saving;
     char id[FORM_ID + 1];
-    int rc = -1, all = openat(s->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int rc = -1, all = shelf_lock_at(s->dir);
 
     *v = (struct saving){
         .store = s, .order = o, .shelf = {.dir = -1, .lock = -1}, .pieces = {.fd = -1}, .pack = {.fd = -1}, .err = e};

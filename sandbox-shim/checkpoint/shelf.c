@@ -109,6 +109,11 @@ static bool is_being_made(const struct shelf *s)
            shelf_each(s->dir, "ck-", "", is_one, NULL) == 0 && shelf_each(s->dir, "gone-", "", is_one, NULL) == 0;
 }
 
+int shelf_lock_at(int dir)
+{
+    return openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
 int shelf_open(int store, const char *name, bool make, struct shelf *s, struct err *e)
 {
     *s = (struct shelf){.dir = -1, .lock = -1};
@@ -120,7 +125,7 @@ int shelf_open(int store, const char *name, bool make, struct shelf *s, struct e
         return errno == ENOENT && !make ? 1 : err_errno(e, "the folder of checkpoints cannot be opened");
     if (!make && is_being_made(s))
         return 1;
-    s->lock = openat(s->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    s->lock = shelf_lock_at(s->dir);
     if (s->lock < 0 || key_read(s, make) != 0)
         return err_errno(e, "the key of the checkpoints cannot be read");
     return 0;
@@ -153,7 +158,7 @@ int shelf_share(const struct shelf *s)
 
 int shelf_names_lock(int store)
 {
-    int rc = 0, fd = openat(store, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int rc = 0, fd = shelf_lock_at(store);
 
     if (fd < 0)
         return -1;

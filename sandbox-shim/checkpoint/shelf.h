@@ -43,6 +43,9 @@ void shelf_close(struct shelf *s);
 /* Of these bytes, for this purpose: 'p' a piece, 'h' a head, 'r' head and rows, 's' what seen says; of nothing, 'm':
  * seen_key. */
 void shelf_mac(const struct shelf *s, char purpose, struct span a, struct span b, uint8_t out[FORM_MAC]);
+/* The lock of the store's folder, or of one below it, which nobody has by that yet; made if there is none. -1 with
+ * errno. */
+int shelf_lock_at(int dir) MUSTCHECK;
 /* Alone, if nobody else has it; else false. shelf_share waits for who is alone. */
 bool shelf_alone(const struct shelf *s) MUSTCHECK;
 int shelf_share(const struct shelf *s) MUSTCHECK;

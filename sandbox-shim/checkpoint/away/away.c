@@ -181,7 +181,7 @@ static int shelf_make(const struct away *a, const char *shelf, const uint8_t key
     if (mkdirat(a->store, shelf, 0700) == 0 || errno == EEXIST)
         dir = openat(a->store, shelf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir >= 0)
-        lock = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        lock = shelf_lock_at(dir);
     if (lock >= 0 && flock(lock, LOCK_SH) == 0 && key_write(dir, "key", span_of(key, FORM_MAC)) == 0 &&
         key_read(dir, "key", is) == 0 &&
         (there == NULL || memcmp(is, key, FORM_MAC) != 0 || key_mark_put(a, dir, there) == 0))
