@@ -28,7 +28,7 @@ import threading
 import time
 import traceback
 
-from gateway import Gateway, upstream_yaml
+from gateway import Gateway, Text, upstream_yaml
 from harness import Skip, test
 import websocket  # noqa: E402  of lab, which harness made known
 from ways import LISTENER, PATIENCE, WAYS, Got, Wire, answers  # noqa: F401
@@ -51,7 +51,7 @@ def policy(up, more="", private=True, cleartext=False):
   - {{ id: writes{n}, match: {{ {place}, effect: [write, delete] }}, except: [{{ path: "/w/**", method: POST }}], decide: hold{use}, approve: {{ within: 2h }} }}
   - {{ id: guard{n}, match: {{ {place}, path: ["/guard", "/guard/**"] }}, decide: deny }}
 """
-    return f"""version: 1
+    return Text(f"""version: 1
 name: attacked
 packs: [git@1]
 upstreams:
@@ -64,7 +64,7 @@ credentials:
     only: [{{ {tls} }}{f", {{ {plain} }}" if cleartext else ""}]
 rules:
 {rules}  - {{ id: other, match: {{ host: other.test, port: {up.port}, effect: read }}, decide: allow }}
-{more}"""
+{more}""")
 
 
 def places(up):

@@ -30,12 +30,32 @@ NOT_RELEASED = r"judge: credential .* was not released: credential-unavailable|p
 ROLES = ("ledger", "keeper", "resolver", "judge", "carrier", "lobby", "desk", "fetcher", "warden")
 
 
+class Text(str):
+    """Of a policy or a configuration that a test changes. What is to be changed stands there, or the test fails: else it would go
+    on with the text of before, and often see what it expects all the same."""
+
+    def replace(self, old, new, count=-1):
+        assert old in self, f"nothing to replace: {old!r} does not stand in\n{self}"
+        return Text(super().replace(old, new, count))
+
+    def __add__(self, more):
+        return Text(super().__add__(more))
+
+    def __radd__(self, before):
+        return Text(before.__add__(str(self)))
+
+
+class TextFile(type(pathlib.Path())):
+    def read_text(self, *args, **more):
+        return Text(super().read_text(*args, **more))
+
+
 class Gateway:
     def __init__(self, lab, policy, secrets=(), hold="inline_wait: 10m, expires: 2h", config="", ca=(), listeners=(),
                  listen="127.0.0.1", env=None, desk='http: "localhost:0"'):
         self.env = env
         self.lab, self.state = lab, lab.dir / "state"
-        self.policy, self.config = lab.dir / "policy.yaml", lab.dir / "countersign.yaml"
+        self.policy, self.config = TextFile(lab.dir / "policy.yaml"), TextFile(lab.dir / "countersign.yaml")
         self.policy.write_text(policy)
         if "roots:" not in config:
             config = few_roots(lab) + config
@@ -226,7 +246,7 @@ def hold_keys(within):
 def simple_policy(up, secret="store: api", write="hold", extra="", within="2h"):
     """One upstream, one bearer credential; reads allowed, writes as told."""
     place = f"host: {up.name}, port: {up.port}"
-    return f"""version: 1
+    return Text(f"""version: 1
 name: test
 packs: [git@1, npm@1]
 upstreams:
@@ -245,7 +265,7 @@ rules:
     match: {{ {place}, effect: [write, delete] }}
     decide: {write}
     {hold_keys(within) if write == "hold" else 'say: "Writes are off, ask in #platform."'}
-{extra}"""
+{extra}""")
 
 
 class Page:
@@ -277,7 +297,7 @@ class Page:
 def git_policy(git, push="hold"):
     place = f'host: {git.host}, port: {git.port}, path: "/demo/**"'
     decide = "hold" if push == "hold" else f'deny\n    say: "{WORDS}"'
-    return f"""version: 1
+    return Text(f"""version: 1
 name: git
 packs: [git@1]
 upstreams:
@@ -296,7 +316,7 @@ rules:
     match: {{ {place}, op: git.push }}
     decide: {decide}
     {"use: demo" if push == "hold" else ""}
-"""
+""")
 
 
 def git_setup(lab, push="hold", hold="inline_wait: 10m, expires: 2h"):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import harness
+from gateway import Text, TextFile
 from harness import main, test
 
 
@@ -145,6 +146,20 @@ def a_wait_ends_with_the_server_it_is_for(lab):
         assert "ended (3)" in str(why) and "no further" in str(why), why
     else:
         raise AssertionError("it waited to the end")
+
+
+@test()
+def a_change_that_fits_nowhere_is_seen(lab):
+    text, file = Text("decide: hold\n"), TextFile(lab.dir / "policy.yaml")
+    file.write_text("a: 1\n" + text + "b: 2\n")
+    assert text.replace("hold", "deny") == "decide: deny\n"
+    for one in (text, file.read_text(), text.replace("hold", "deny"), "a: 1\n" + text, text + "b: 2\n"):
+        try:
+            one.replace("decide: alow", "decide: deny")
+        except AssertionError as e:
+            assert "nothing to replace" in str(e)
+        else:
+            raise AssertionError(f"{one!r} was changed nowhere, and that was not said")
 
 
 @test()
