@@ -22,6 +22,8 @@ enum {
     WORDS_WIDTH = 42,
     LINE_MAX_BYTES = 64 * 1024,
     UNSIGNED_MAX = 1024, /* the ledger signs far sooner */
+    KEY_TRIES = 300,     /* a minute of them: the ledger tells the desk as soon as both are there */
+    KEY_PAUSE_US = 200 * 1000,
 };
 
 struct audit {
@@ -314,6 +316,20 @@ static int check_end(const struct audit *a)
     return CLI_OK;
 }
 
+/* A gateway that has only just begun says its key a moment later. */
+static int first_page(struct audit *a, const struct json **r)
+{
+    int rc = page(a, PAGE_ROWS, r);
+
+    for (unsigned left = KEY_TRIES; rc == CLI_OK && !a->key && left > 0; left--) {
+        if (json_text(a->g.tree, SPAN("key")).n > 0)
+            break;
+        (void)usleep(KEY_PAUSE_US);
+        rc = page(a, PAGE_ROWS, r);
+    }
+    return rc;
+}
+
 static int verify(struct audit *a)
 {
     const struct json *r;
@@ -322,7 +338,7 @@ static int verify(struct audit *a)
 
     do {
         rows = 0;
-        rc = page(a, PAGE_ROWS, &r);
+        rc = a->after == 0 ? first_page(a, &r) : page(a, PAGE_ROWS, &r);
         if (rc == CLI_OK && a->after == 0)
             rc = whose(a);
         for (; rc == CLI_OK && r; r = r->next, rows++) {
