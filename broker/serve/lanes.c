@@ -137,23 +137,50 @@ static void enter(struct lane *l, struct call *x, call_fn *fn, bool streams)
     resume(l);
 }
 
+static bool is_stream(const struct call *x)
+{
+    return x->todo == stream_more || x->todo == stream_open;
+}
+
+/* Does somebody of its tenant's have a lane, for a question? */
+static bool has_one(const struct serve *s, const struct call *x)
+{
+    for (size_t i = 0; i < SERVE_LANES; i++) {
+        const struct lane *l = &s->lanes[i];
+        if (l->busy && !l->streams && l->x != NULL && span_eq(call_tenant(l->x), call_tenant(x)))
+            return true;
+    }
+    return false;
+}
+
+/* The first whose tenant has no lane; if every one has, the first: what one tenant asks for in a row is not what
+ * another one waits for. NULL: nobody waits for a lane that is free. */
+static struct call **first(struct serve *s)
+{
+    struct call **any = NULL;
+    for (struct call **at = &s->waiting; *at != NULL; at = &(*at)->next) {
+        if (idle(s, is_stream(*at)) == NULL)
+            continue;
+        if (is_stream(*at) || !has_one(s, *at))
+            return at;
+        any = any != NULL ? any : at;
+    }
+    return any;
+}
+
 static void dispatch(void *arg)
 {
     struct serve *s = arg;
     struct lane *l;
+    struct call **at;
     s->deferred = false;
-    for (struct call **at = &s->waiting; *at != NULL;) {
+    while ((at = first(s)) != NULL) {
         struct call *x = *at;
-        bool streams = x->todo == stream_more || x->todo == stream_open;
-        if ((l = idle(s, streams)) == NULL) {
-            at = &x->next;
-            continue;
-        }
+        bool streams = is_stream(x);
         call_fn *fn = x->todo;
         *at = x->next;
         x->todo = NULL;
-        enter(l, x, fn, streams);
-        at = &s->waiting; /* whoever is in there may be gone now */
+        enter(idle(s, streams), x, fn, streams); /* whoever is in there may be gone now */
     }
     if (s->sweeps && (l = idle(s, false)) != NULL) {
         s->sweeps = false;

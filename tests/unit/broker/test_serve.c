@@ -555,6 +555,7 @@ static void a_crowd_keeps_no_neighbour_out(void **state)
 }
 
 #include "tests/unit/broker/health/health.h"
+#include "tests/unit/broker/health/turns.h"
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -578,6 +579,7 @@ int main(void)
                                        T(a_stream_does_not_go_on_when_nobody_is_sure_of_its_key),
                                        T(it_is_said_that_nobody_runs_turns),
                                        T(whoever_is_refused_keeps_no_place),
-                                       T(a_crowd_keeps_no_neighbour_out)};
+                                       T(a_crowd_keeps_no_neighbour_out),
+                                       T(what_one_asks_in_a_row_is_not_what_another_waits_for)};
     return FIX_MAIN(tests);
 }
