@@ -22,11 +22,12 @@ CURL = ["curl", "-sS", "--max-time", str(PATIENCE), "--suppress-connect-headers"
 def setup(lab, named=False, **more):
     """named: an upstream whose name the resolver must look up."""
     up = lab.upstream("localhost" if named else "upstream.test")
-    policy = simple_policy(up, **({"write": "allow"} if more.pop("allow", False) else {}))
+    policy = simple_policy(up)
+    if more.pop("allow", False):
+        policy = simple_policy(up, write="allow").replace('say: "Writes are off, ask in #platform."', "use: api")
     if named:
         policy = policy.replace(", address: 127.0.0.1", "").replace("127.0.0.1/32", "127.0.0.0/8\", \"::1/128")
-    return up, Gateway(lab, policy.replace('say: "Writes are off, ask in #platform."', "use: api"),
-                       {"api": lab.canary(secrets.token_urlsafe(32)).encode()}, **more)
+    return up, Gateway(lab, policy, {"api": lab.canary(secrets.token_urlsafe(32)).encode()}, **more)
 
 
 def cut_off(lab, role, path="/ok", data=None, named=False, warm=True):
