@@ -2,42 +2,27 @@
 
 #include "proxy/outbound.h"
 
-/* Case aside, and `_` counts as `-`: some servers read X_Method as X-Method. */
-static bool begins(struct span name, struct span lower)
-{
-    if (name.n < lower.n)
-        return false;
-    for (size_t i = 0; i < lower.n; i++) {
-        uint8_t c = name.p[i];
-        if (c >= 'A' && c <= 'Z')
-            c = (uint8_t)(c + 32);
-        if ((c == '_' ? '-' : c) != lower.p[i])
-            return false;
-    }
-    return true;
-}
-
 static bool is(struct span name, struct span lower)
 {
-    return name.n == lower.n && begins(name, lower);
+    return name.n == lower.n && http_name_begins(name, lower);
 }
 
 bool canonical_never_leaves(struct span name)
 {
     switch (name.n ? name.p[0] | 0x20 : 0) {
-    case 'c': return begins(name, SPAN("countersign-"));
+    case 'c': return http_name_begins(name, SPAN("countersign-"));
     case 'e': return is(name, SPAN("expect")) || is(name, SPAN("early-data"));
     case 'h': return is(name, SPAN("http2-settings"));
     case 'm': return is(name, SPAN("max-forwards"));
-    case 'p': return begins(name, SPAN("proxy-"));
-    case 'x': return begins(name, SPAN("x-http-method")) || is(name, SPAN("x-method-override"));
+    case 'p': return http_name_begins(name, SPAN("proxy-"));
+    case 'x': return http_name_begins(name, SPAN("x-http-method")) || is(name, SPAN("x-method-override"));
     default: return false;
     }
 }
 
 bool canonical_made_anew(struct span name)
 {
-    return begins(name, SPAN("sec-websocket-")) && !span_ieq(name, SPAN("sec-websocket-protocol"));
+    return http_name_begins(name, SPAN("sec-websocket-")) && !span_ieq(name, SPAN("sec-websocket-protocol"));
 }
 
 static bool is_ascii(struct span s)

@@ -2,12 +2,14 @@
  * place: one rule for what a ticket shows and for what the carrier sends. Pure.
  *
  *   always gone          framing, hop-by-hop, forwarding, Expect, Proxy-*, Countersign-*
- *   beside a credential  its field (in any case and number, also spelled with another sign for '-': servers that
- *                        read fields as variables take all for one), other fields that are known to carry credentials
- * (Cookie, X-Api-Key and the like: they could make it another account's request), the date of a signature, and of
- * other methods than GET and HEAD Range and If-Range, which mean nothing there at a host of secrets Accept-Encoding
- * becomes identity: an answer must be one that can be looked at; so where JSON-RPC is held, whose answer is given the
- * id of the retry that collects it */
+ *   beside a credential  its field (in any case and number, and with any sign for '-': servers that read fields as
+ *                        variables take all for one), other fields that are known to carry credentials (Cookie,
+ *                        X-Api-Key and the like: they could make it another account's request), the date of a
+ *                        signature, and of other methods than GET and HEAD Range and If-Range, which mean nothing
+ *                        there
+ *
+ *   at a host of secrets Accept-Encoding becomes identity: an answer must be one that can be looked at; so where
+ *                        JSON-RPC is held, whose answer is given the id of the retry that collects it */
 #ifndef PROXY_OUTBOUND_H
 #define PROXY_OUTBOUND_H
 

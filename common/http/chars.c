@@ -89,7 +89,7 @@ bool http_name_is(struct span name, struct span lower)
         uint8_t c = name.p[i];
         if (c >= 'A' && c <= 'Z')
             c = (uint8_t)(c + 32);
-        else if (c == '_')
+        else if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9'))
             c = '-';
         if (c != lower.p[i])
             return false;

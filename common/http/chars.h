@@ -27,7 +27,8 @@ size_t http_run(struct span s, unsigned mask);
 /* As http_run for CH_VALUE | more, eight bytes at a time. */
 size_t http_value_run(struct span s, unsigned more);
 /* 0 to 15, or -1. */
-/* ASCII case of name is ignored and '_' in it counts as '-'; lower is lower-case. */
+/* ASCII case of name is ignored, and any sign in it counts as '-': CGI and its heirs make '_' of each. lower: letters
+ * in lower case, digits and '-'. */
 bool http_name_is(struct span name, struct span lower);
 
 #endif

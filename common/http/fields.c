@@ -66,7 +66,7 @@ bool http_is_framing(struct span name)
            http_name_is(name, SPAN("host"));
 }
 
-static bool has_prefix(struct span name, struct span lower)
+bool http_name_begins(struct span name, struct span lower)
 {
     return name.n >= lower.n && http_name_is(span_first(name, lower.n), lower);
 }
@@ -97,7 +97,7 @@ bool http_is_forwarding(struct span name)
     };
     bool x = name.n > 0 && (name.p[0] | 0x20) == 'x';
     for (size_t i = 0; x && i < sizeof prefix / sizeof prefix[0]; i++)
-        if (has_prefix(name, prefix[i]))
+        if (http_name_begins(name, prefix[i]))
             return true;
     return in_list(name, list, sizeof list / sizeof list[0]);
 }

@@ -137,6 +137,17 @@ static enum http_known known_field(struct span name)
     }
 }
 
+/* Of a known field's name: one that is not spelled as it is. */
+static bool has_other_sign(struct span name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        uint8_t c = name.p[i], letter = c | 0x20;
+        if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') && c != '-')
+            return true;
+    }
+    return false;
+}
+
 static bool may_repeat(enum http_known id, bool response)
 {
     switch (id) {
@@ -184,8 +195,9 @@ enum http_result http_head_fields(struct http_head *h, bool response, struct htt
         enum http_known id = known_field(f->name);
         if (id == KNOWN_NONE)
             continue;
-        if (span_index(f->name, '_') < f->name.n)
-            return http_refuse(e, status, "field-look-alike", "a field name with '_' imitates a known field");
+        if (has_other_sign(f->name))
+            return http_refuse(e, status, "field-look-alike",
+                               "a field name with another sign for '-' imitates a known field");
         if (!response && http_value_run(f->value, 0) != f->value.n)
             return http_refuse(e, status, "bad-field-value", "a field that is ASCII alone holds another byte");
         if (said_again(k->first[id], f, id, response)) {

@@ -5,7 +5,8 @@
 
 #include "common/http/http.h"
 
-/* In all three, `_` counts as `-`: some servers read X_Forwarded_For as X-Forwarded-For. */
+/* In all four, any sign counts as `-`: some servers read X_Forwarded_For and X.Forwarded.For as X-Forwarded-For. */
+bool http_name_begins(struct span name, struct span lower); /* lower: letters in lower case, digits and '-' */
 bool http_is_hop_by_hop(const struct http_head *h, struct span name); /* static list and what Connection names */
 bool http_is_framing(struct span name);                               /* Content-Length, Transfer-Encoding, Host */
 bool http_is_forwarding(struct span name); /* Via, Forwarded, X-Forwarded-*, X-Original-URL and their like */

@@ -120,6 +120,12 @@ static void never_from_a_client(void **state)
                            "Proxy_X",
                            "Proxy.X",
                            "countersign!x",
+                           "X.Original.URL",
+                           "X_Rewrite.Url",
+                           "X!Forwarded!For",
+                           "Client~IP",
+                           "Proxy.Connection",
+                           "Content.Length",
                            "Trailer"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct wire_request r = request();

@@ -148,6 +148,8 @@ static void framing_in_doubt(void **state)
         TUN("A7", POST "Content-Length: 5, 5\r\n\r\n", 400, "bad-content-length"),
         TUN("A7", POST "Content-Length: 5,6\r\n\r\n", 400, "bad-content-length"),
         TUN("A50", POST "Content_Length: 5\r\n\r\n", 400, "field-look-alike"),
+        TUN("A50", POST "Content.Length: 5\r\n\r\n", 400, "field-look-alike"),
+        TUN("A50", POST "Content-Length: 0\r\ntransfer~encoding: chunked\r\n\r\n", 400, "field-look-alike"),
         PRX("A42", "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\nContent-Length: 0\r\n\r\n", 400, "body-on-connect"),
         PRX("A42", "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\nTransfer-Encoding: chunked\r\n\r\n", 400,
             "body-on-connect"),
