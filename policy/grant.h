@@ -16,8 +16,8 @@ int policy_grant_rule(const struct policy *p, struct span id);
 bool policy_grant_alike(struct span name, struct span want);
 
 /* Has that rule a condition on this name (a parameter, a form's field, a member of the outermost object or what is in
- * it), or on one that only some take for it? Then who reads it as that one decides by a value that this rule asks
- * for. */
+ * it), or on one that only some take for it, or in another place? Then who reads it as that one decides by a value
+ * that this rule asks for. */
 enum grant_fix { GRANT_OPEN = 0, GRANT_UNSURE, GRANT_FIXES };
 enum grant_fix policy_grant_fixes(const struct policy *p, int rule, enum grant_at at, struct span name);
 

@@ -51,21 +51,27 @@ static enum grant_fix most(enum grant_fix a, enum grant_fix b)
     return a > b ? a : b;
 }
 
+/* Servers that put query and body together find in one what the condition is looked for in the other. */
+static enum grant_fix here(enum grant_fix fix, bool at_its_place)
+{
+    return at_its_place || fix == GRANT_OPEN ? fix : GRANT_UNSURE;
+}
+
 static enum grant_fix match_fixes(const struct policy *p, const struct img_match *m, enum grant_at at,
                                   struct span name)
 {
     enum grant_fix is = GRANT_OPEN;
-    for (uint32_t i = 0; at == GRANT_QUERY && i < m->query.n; i++) {
+    for (uint32_t i = 0; i < m->query.n; i++) {
         const struct img_pair *q = img_at(p, IMG_PAIR, m->query.first + i);
-        is = most(is, of_name(img_span(p, q->key), name));
+        is = most(is, here(of_name(img_span(p, q->key), name), at == GRANT_QUERY));
     }
     for (uint32_t i = 0; i < m->body.n; i++) {
         const struct img_cond *c = img_at(p, IMG_COND, m->body.first + i);
         struct span key = img_span(p, c->key);
-        if (at == GRANT_FORM && c->kind == COND_FORM)
-            is = most(is, of_name(key, name));
-        else if (at == GRANT_JSON && c->kind == COND_JSON)
-            is = most(is, of_pointer(key, name));
+        if (c->kind == COND_FORM)
+            is = most(is, here(of_name(key, name), at == GRANT_FORM));
+        else if (c->kind == COND_JSON)
+            is = most(is, here(of_pointer(key, name), at == GRANT_JSON));
     }
     return is;
 }

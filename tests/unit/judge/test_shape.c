@@ -31,6 +31,14 @@ static const char yaml[] =
     "  - { id: query, match: { host: query.test, query: { to: [a, b] } }, decide: hold, approve: { grants: { uses: 5 "
     "} } "
     "}\n"
+    "  - { id: only-query, match: { host: only-query.test }, except: [{ query: { dry_run: \"true\" } }], decide: "
+    "hold, "
+    "approve: { grants: { uses: 5, effects: [write] } } }\n"
+    "  - { id: only-form, match: { host: only-form.test }, except: [{ form: [{ field: dry_run, in: [\"true\"] }] }], "
+    "decide: hold, approve: { grants: { uses: 5, effects: [write] } } }\n"
+    "  - { id: only-json, match: { host: only-json.test }, except: [{ json: [{ pointer: /dry_run, in: [\"true\"] }] "
+    "}], "
+    "decide: hold, approve: { grants: { uses: 5, effects: [write] } } }\n"
     "  - { id: except, match: { host: except.test }, except: [{ query: { dry_run: \"true\" } }, "
     "{ json: [{ pointer: /dry_run, in: [\"true\"] }] }, { form: [{ field: dry_run, in: [\"true\"] }] }], decide: "
     "hold, "
@@ -223,6 +231,29 @@ static void a_name_that_is_the_rules_to_some_has_no_shape(void **state)
     assert_false(is(&a) || is(&b)); /* held for what it may be, and may be anything */
 }
 
+/* Servers that put query and body together: each place, of a rule that has a condition in one of them alone. */
+static void a_name_that_is_the_rules_in_another_place_has_no_shape(void **state)
+{
+    static const char *const hosts[] = {"only-query.test", "only-form.test", "only-json.test"};
+    static const char *const names[] = {"dry_run", "dry-run", "n"};
+    char text[256];
+    for (size_t h = 0; h < 3; h++)
+        for (size_t i = 0; i < 3; i++) {
+            struct wire_shape s[3];
+            snprintf(text, sizeof(text), "https://%s/x?%s=0", hosts[h], names[i]);
+            s[0] = post(text, h == 1 ? FORM_TYPE : JSON_TYPE, h == 1 ? "a=1" : "{\"a\":1}");
+            snprintf(text, sizeof(text), "https://%s/x", hosts[h]);
+            char body[64];
+            snprintf(body, sizeof(body), "%s=0", names[i]);
+            s[1] = post(text, FORM_TYPE, body);
+            snprintf(body, sizeof(body), "{\"%s\":0}", names[i]);
+            s[2] = post(text, JSON_TYPE, body);
+            for (size_t k = 0; k < 3; k++)
+                if (is(&s[k]) != (i == 2 || (i == 0 && h == k)))
+                    fail_msg("%s, %s, %zu: %.*s", hosts[h], names[i], k, SPAN_FMT(s[k].json));
+        }
+}
+
 /* One more than may be of each; what is at the limit has a shape. */
 static char large[SHAPE_BODY_MAX + 64], many[4096], deep[64], name[128], value[1024];
 
@@ -320,6 +351,7 @@ int main(void)
         cmocka_unit_test(nothing_else_is),
         cmocka_unit_test(a_rules_own_values_are_not),
         cmocka_unit_test(a_name_that_is_the_rules_to_some_has_no_shape),
+        cmocka_unit_test(a_name_that_is_the_rules_in_another_place_has_no_shape),
         cmocka_unit_test(what_has_no_shape),
         cmocka_unit_test(the_narrowest_rule_counts),
     };
