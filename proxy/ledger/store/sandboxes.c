@@ -188,17 +188,24 @@ static int end_session_of(struct store *s, struct span session)
     return 0;
 }
 
-static bool is_of(const struct wire_sandbox *b, const char *kind)
+/* That of this sandbox, which is gone or another tenant's, unless there are others whose it is too. */
+static int end_session_after(struct store *s, const struct wire_sandbox *b)
 {
-    return span_eq(b->kind, span_str(kind));
+    sqlite3_stmt *q = db_stmt(&s->db, SQL_SESSION_OF_OTHERS);
+    if (q == NULL)
+        return -1;
+    db_text(q, 1, b->session);
+    db_text(q, 2, b->name);
+    enum db_result got = db_step(&s->db, q);
+    sqlite3_reset(q);
+    return got == DB_FAIL ? -1 : got == DB_ROW ? 0 : end_session_of(s, b->session);
 }
 
 /* A session that was given no name of its own is that sandbox, and not the next one of its name. That of a command's
  * run, and of a listener, is meant to be the next one's too. */
 static bool is_its_own_session(const struct wire_sandbox *b)
 {
-    return span_eq(b->session, b->name) &&
-           (is_of(b, "token") || is_of(b, "started") || is_of(b, "idle") || is_of(b, "ended"));
+    return span_eq(b->session, b->name) && !span_eq(b->kind, SPAN("run")) && !span_eq(b->kind, SPAN("channel"));
 }
 
 /* The one of the warden's that ended first is forgotten, so that there may always be another. 1, 0: there is none,
@@ -218,7 +225,7 @@ static int forget_ended(struct store *s)
     db_text(q, 1, name);
     if (db_run(&s->db, q) != 0 || egress_forget(s, name) != 0 || tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
-    return is_its_own_session(&b) && end_session_of(s, b.session) != 0 ? -1 : 1;
+    return is_its_own_session(&b) && end_session_after(s, &b) != 0 ? -1 : 1;
 }
 
 /* 1 it may be put, 0 it may not, -1. */
@@ -285,7 +292,7 @@ static int put(struct store *s, const struct wire_sandbox *b, bool wakes, const 
         *why = "the sandbox is being restored: it is idle until it has its files";
         return restored < 0 ? -1 : 0;
     }
-    if (known == 1 && !span_eq(now.tenant, b->tenant) && end_session_of(s, now.session) != 0)
+    if (known == 1 && !span_eq(now.tenant, b->tenant) && end_session_after(s, &now) != 0)
         return -1; /* what was asked for and approved for one tenant is not for another */
     struct span labels = labels_json(s, b);
     sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_PUT);
@@ -310,7 +317,7 @@ static int put(struct store *s, const struct wire_sandbox *b, bool wakes, const 
         grants_end_sandbox(s, b->name, "its sandbox began anew") != 0 || find(s, b->name, &now) != 1)
         return -1;
     /* What was asked for while the one before was removed may have come after that. */
-    if (known == 0 && is_of(&now, "token") && is_its_own_session(&now) && end_session_of(s, now.session) != 0)
+    if (known == 0 && is_its_own_session(&now) && end_session_after(s, &now) != 0)
         return -1;
     if (tell(s, &now, CHANGE_SANDBOX) != 0)
         return -1;
@@ -399,7 +406,9 @@ int store_sandbox_remove(struct store *s, struct span name, bool end_session, co
         egress_forget(s, name) != 0 || later_end_sandbox(s, name, b.session) != 0 ||
         tell(s, &b, CHANGE_SANDBOX_GONE) != 0)
         return -1;
-    return end_session || is_its_own_session(&b) ? end_session_of(s, b.session) : 0;
+    if (end_session)
+        return end_session_of(s, b.session);
+    return is_its_own_session(&b) ? end_session_after(s, &b) : 0;
 }
 
 /* --- those of the warden's -------------------------------------------------- */

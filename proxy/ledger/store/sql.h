@@ -114,6 +114,7 @@
     X(SANDBOX_END, "UPDATE sandbox SET kind='ended',generation=generation+1,changed_ms=?2 WHERE name=?1") \
     X(SANDBOX_NEXT, "SELECT name,generation FROM sandbox WHERE kind='started' AND name>?1 ORDER BY name LIMIT 1") \
     X(SANDBOX_TOKENS, "UPDATE sandbox SET token_hash=?2,changed_ms=?3 WHERE name=?1") \
+    X(SESSION_OF_OTHERS, "SELECT 1 FROM sandbox WHERE session=?1 AND name<>?2 LIMIT 1") \
     X(SANDBOX_REMOVE, "DELETE FROM sandbox WHERE name=?1") \
     X(SANDBOX_FREEZE, "UPDATE sandbox SET frozen=?2,changed_ms=?3 WHERE name=?1") \
     X(SANDBOX_FROZEN, "SELECT name FROM sandbox WHERE frozen IS NOT NULL LIMIT 1") \

@@ -189,12 +189,37 @@ static void what_was_approved_for_it_is_not_the_next_ones_nor_another_tenants(vo
     assert_int_equal(store_sandbox_ended(fix, SPAN("s1"), 3), 0);
     assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), false, &why), 0);
     assert_null(why);
+    struct wire_ticket_state late = fix_hold("s1", 3, 3, SPAN_NONE); /* it was asked for before, and comes after it */
+    assert_int_equal(fix_decide(&late.ticket, DECIDE_APPROVE, NULL), DECIDED_DONE);
     starts("globex", 4);
+    assert_int_equal(fix_hold("s1", 3, 3, SPAN_NONE).state, TICKET_PENDING);
     struct id c = approved();
     assert_false(id_eq(&b, &c));
     assert_int_equal(fix_hold("s1", 2, 2, SPAN_NONE).state, TICKET_PENDING);
-    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='cancelled'"), 2);
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='cancelled'"), 3);
     commit();
+}
+
+static void a_session_that_others_have_too_is_theirs(void **state)
+{
+    const struct wire_sandbox other = {.name = SPAN("s2"),
+                                       .session = SPAN("s1"),
+                                       .owner = SPAN("uid 7"),
+                                       .tenant = SPAN("acme"),
+                                       .kind = SPAN("run")};
+    starts("acme", 1);
+    assert_int_equal(store_sandbox_put(fix, &other, &why), 0);
+    struct id a = approved();
+    assert_int_equal(store_sandbox_ended(fix, SPAN("s1"), 1), 0);
+    starts("globex", 2);
+    assert_int_equal(store_sandbox_ended(fix, SPAN("s1"), 2), 0);
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), false, &why), 0);
+    starts("acme", 3);
+    struct id b = approved();
+    assert_true(id_eq(&a, &b));
+    assert_int_equal(store_sandbox_remove(fix, SPAN("s1"), true, &why), 0); /* somebody says so */
+    commit();
+    assert_int_equal(fix_count("SELECT count(*) FROM ticket WHERE state='cancelled'"), 1);
 }
 
 int main(void)
@@ -204,6 +229,7 @@ int main(void)
         FRESH(one_that_ends_before_it_has_its_files_is_idle),
         FRESH(one_that_is_destroyed_has_ended_whatever_it_was),
         FRESH(what_was_approved_for_it_is_not_the_next_ones_nor_another_tenants),
+        FRESH(a_session_that_others_have_too_is_theirs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
