@@ -142,12 +142,12 @@ static bool is_stream(const struct call *x)
     return x->todo == stream_more || x->todo == stream_open;
 }
 
-/* Does somebody of its tenant's have a lane, for a question? */
+/* Does somebody of its tenant's have a lane, for the same: a question, or a stream? */
 static bool has_one(const struct serve *s, const struct call *x)
 {
     for (size_t i = 0; i < SERVE_LANES; i++) {
         const struct lane *l = &s->lanes[i];
-        if (l->busy && !l->streams && l->x != NULL && span_eq(call_tenant(l->x), call_tenant(x)))
+        if (l->busy && l->streams == is_stream(x) && l->x != NULL && span_eq(call_tenant(l->x), call_tenant(x)))
             return true;
     }
     return false;
@@ -161,7 +161,7 @@ static struct call **first(struct serve *s)
     for (struct call **at = &s->waiting; *at != NULL; at = &(*at)->next) {
         if (idle(s, is_stream(*at)) == NULL)
             continue;
-        if (is_stream(*at) || !has_one(s, *at))
+        if (!has_one(s, *at))
             return at;
         any = any != NULL ? any : at;
     }

@@ -321,9 +321,9 @@ static int first_page(struct audit *a, const struct json **r)
 {
     int rc = page(a, PAGE_ROWS, r);
 
-    for (unsigned left = KEY_TRIES; rc == CLI_OK && !a->key && left > 0; left--) {
-        if (json_text(a->g.tree, SPAN("key")).n > 0)
-            break;
+    for (unsigned n = 0; rc == CLI_OK && !a->key && json_text(a->g.tree, SPAN("key")).n == 0 && n < KEY_TRIES; n++) {
+        if (n == KEY_TRIES / 30)
+            fprintf(stderr, "countersign: the gateway does not say its key yet; asking again for a minute\n");
         (void)usleep(KEY_PAUSE_US);
         rc = page(a, PAGE_ROWS, r);
     }

@@ -61,7 +61,7 @@ static void forget(struct keeper *k, struct frame *f)
     say(k, f->id, n >= 0, name, &e);
     if (n <= 0)
         return;
-    log_info("the passkeys of %.*s are forgotten: somebody else has the name", SPAN_FMT(name));
+    keeper_note(k, "passkeys removed", name, (unsigned)k->owner); /* in whose name the desk asks */
     keeper_tell_passkeys(k);
 }
 
