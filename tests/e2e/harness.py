@@ -48,6 +48,9 @@ PASSED_ON = ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
 MOMENT = r"(?:\d\d\d\d-\d\d-\d\d )?\d\d:\d\d"  # as a person reads it: with its day, when that is another one
 
 
+LATER = r"\d\d\d\d-\d\d-\d\d \d\d:\d\d"  # the same of what is two hours away, which is tomorrow here
+
+
 def late():
     """A time zone in which it is eleven at night, so that what holds at some hours only is seen at each hour alike: what is
     open for two hours is so until tomorrow."""

@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 from gateway import Gateway, commit, git_policy, program, simple_policy
-from harness import HERE, MOMENT, PATIENCE, main, test
+from harness import HERE, LATER, MOMENT, PATIENCE, main, test
 
 WHO = ["-c", "user.name=Agent", "-c", "user.email=agent@sandbox.invalid"]
 CURL = ["curl", "-sS", "--max-time", str(PATIENCE), "-D", "-"]
@@ -366,7 +366,7 @@ def what_is_still_open_at_the_end_is_said_and_told_from_what_an_earlier_run_left
     lab.leaves("pending", "approved")
     run = Run(lab, hold="inline_wait: 1s, expires: 2h")
     ask = [*CURL, "--data-binary", "a=1", run.url("/things")]
-    again = rf"is open until {MOMENT}: once it is approved, repeat the request or run this again\n"
+    again = rf"is open until {LATER}: once it is approved, repeat the request or run this again\n"
     said = run(*ask).err.decode()
     assert "waits for approval: POST" in said and re.search(again, said) and "another run" not in said, said
     # It waits since an earlier run of this workspace: said when the next one begins, and at its end only if it asked too.
@@ -459,7 +459,7 @@ def what_is_refused_while_writes_are_frozen_and_by_an_earlier_denial_is_said_wit
     client.wait()
     assert client.seen.count(b"not on a Monday\n") == 1 and b"countersign: denied: " not in client.seen, client.seen
     said = run("sh", "-c", f"{shlex.join(map(str, ask))}; {shlex.join(map(str, ask))}").err.decode()
-    still = rf"countersign: denied: POST [^\n]*/things: since {MOMENT}, and until {MOMENT}, by \w+: not on a Monday\n"
+    still = rf"countersign: denied: POST [^\n]*/things: since {MOMENT}, and until {LATER}, by \w+: not on a Monday\n"
     assert re.search(still, said) and said.count("countersign:") == 1, said
 
 
