@@ -381,7 +381,7 @@ static void so_much_is_done_with_checkpoints_at_once(void **state)
     memset(wait_too, 0, sizeof(wait_too));
 }
 
-/* F34: in however many sandboxes: what one tenant's commands hold for a day, others' are not refused for. */
+/* F36: in however many sandboxes: what one tenant's commands hold for a day, others' are not refused for. */
 static void so_much_is_followed_of_one_tenant(void **state)
 {
     static struct share others[DESK_DOCK_FOLLOWS];
