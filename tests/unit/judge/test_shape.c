@@ -306,6 +306,7 @@ static void what_has_no_shape(void **state)
         {"https://said.test/x", FORM_TYPE, "a=1&a=2"},
         {"https://said.test/x", FORM_TYPE, "a=1&_method=DELETE"},
         {"https://said.test/x", FORM_TYPE, "a=1&_method[]=DELETE"},
+        {"https://said.test/x", FORM_TYPE, "a=1&_method[a]=DELETE"},
         {"https://said.test/x", FORM_TYPE, "a=1&X-HTTP-Method_=DELETE"},
         {"https://said.test/x", FORM_TYPE, "a=1&Action[]=drop"},
         {"https://said.test/x", FORM_TYPE, "a=1&action[a]=drop"},
