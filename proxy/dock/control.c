@@ -222,10 +222,10 @@ void control_start(struct call *x, const struct start *s, ask_fn *fn)
 void control_create(struct call *x)
 {
     struct creating *c = arena_alloc(&x->arena, sizeof(*c));
-    const struct json *j = control_body(x);
     struct record *r = arena_alloc(&x->arena, sizeof(*r));
+    const struct json *j = control_body(x);
 
-    if (!j)
+    if (!j) /* answered, and x is gone */
         return;
     if (!c || !r) {
         reply_no(x, 503, "no memory");

@@ -16,9 +16,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
-# What points into a large body, a frame or a buffer that is used again, from the first byte to the record.
+# What points into a large body, a frame or a buffer that is used again, from the first byte to the record; what the dock
+# refuses, whose call is gone as soon as it is answered.
 SAMPLE = ("test_clients.py:a_5_mb_push", "test_hold.py:a_held_write", "test_attacks_decided.py:needs_over_connect",
-          "test_websocket.py:joins_its_ticket_over_connect")
+          "test_websocket.py:joins_its_ticket_over_connect", "dock/test_hostile.py:said_in_words")
 
 
 def run(prefix, what):
