@@ -7,33 +7,11 @@ static bool hop_by_hop(struct span name)
     return http_is_hop_by_hop(&none, name);
 }
 
-static uint8_t folded(uint8_t c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c | 0x20;
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
-}
-
-bool outbound_same_field(struct span a, struct span b)
-{
-    if (a.n != b.n)
-        return false;
-    for (size_t i = 0; i < a.n; i++)
-        if (folded(a.p[i]) != folded(b.p[i]))
-            return false;
-    return true;
-}
-
-static bool begins(struct span name, struct span prefix)
-{
-    return name.n >= prefix.n && outbound_same_field(span_first(name, prefix.n), prefix);
-}
-
 /* Never from a client, whatever is injected. The front removed these already. */
 static bool never(struct span name)
 {
     return http_is_framing(name) || hop_by_hop(name) || http_is_forwarding(name) || span_ieq(name, SPAN("expect")) ||
-           begins(name, SPAN("proxy-")) || begins(name, SPAN("countersign-"));
+           http_name_begins(name, SPAN("proxy-")) || http_name_begins(name, SPAN("countersign-"));
 }
 
 /* A sandbox's own credential beside the one that is injected would say whose account it is (C40). */
@@ -54,7 +32,7 @@ bool outbound_is_credential(struct span name)
                                         SPAN("x-amz-security-token"),
                                         SPAN("x-tc-token")};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (name.n == names[i].n && outbound_same_field(name, names[i]))
+        if (http_name_same(name, names[i]))
             return true;
     return false;
 }
@@ -62,8 +40,8 @@ bool outbound_is_credential(struct span name)
 /* When a client signed, which means nothing without its signature. */
 static bool of_a_signature(struct span name)
 {
-    return outbound_same_field(name, SPAN("x-amz-date")) || outbound_same_field(name, SPAN("x-tc-timestamp")) ||
-           outbound_same_field(name, SPAN("x-tc-content-sha256"));
+    return http_name_same(name, SPAN("x-amz-date")) || http_name_same(name, SPAN("x-tc-timestamp")) ||
+           http_name_same(name, SPAN("x-tc-content-sha256"));
 }
 
 static bool is_upgrade(const struct http_field *f)
@@ -83,7 +61,7 @@ static bool is_slot(const struct outbound *l, struct span name)
 {
     bool found = l->nslots > OUTBOUND_SLOTS_MAX;
     for (size_t i = 0; i < l->nslots && !found; i++)
-        found = outbound_same_field(name, l->slot[i]);
+        found = http_name_same(name, l->slot[i]);
     return found;
 }
 
@@ -92,12 +70,12 @@ bool outbound_keeps(const struct outbound *l, const struct http_field *f)
     struct span name = f->name;
     if (is_upgrade(f))
         return true;
-    if (never(name) || (l->secrets && outbound_same_field(name, SPAN("accept-encoding"))))
+    if (never(name) || (l->secrets && http_name_same(name, SPAN("accept-encoding"))))
         return false;
     if (!l->beside)
         return true;
     return !is_slot(l, name) && !outbound_is_credential(name) && !of_a_signature(name) &&
-           (l->ranges || (!outbound_same_field(name, SPAN("range")) && !outbound_same_field(name, SPAN("if-range"))));
+           (l->ranges || (!http_name_same(name, SPAN("range")) && !http_name_same(name, SPAN("if-range"))));
 }
 
 struct outbound outbound_of(const struct wire_request *r, bool beside, struct span slot, bool secrets)
@@ -134,7 +112,7 @@ void outbound_mask(struct span name, struct span value, struct dynbuf *out)
     char hex[2 * DIGEST_BYTES + 1];
     digest_of(value, &d);
     hex_text(span_of(d.b, DIGEST_BYTES), hex);
-    if (outbound_same_field(name, SPAN("authorization")) && span_cut(value, ' ', &scheme, &rest) && scheme.n <= 20 &&
+    if (http_name_same(name, SPAN("authorization")) && span_cut(value, ' ', &scheme, &rest) && scheme.n <= 20 &&
         http_is_token(scheme))
         dynbuf_addf(out, "%.*s, ", SPAN_FMT(scheme));
     dynbuf_addf(out, "%zu bytes, SHA-256 %.12s", value.n, hex);
@@ -142,5 +120,5 @@ void outbound_mask(struct span name, struct span value, struct dynbuf *out)
 
 bool outbound_slot_ok(struct span header)
 {
-    return http_is_token(header) && !never(header) && !outbound_same_field(header, SPAN("accept-encoding"));
+    return http_is_token(header) && !never(header) && !http_name_same(header, SPAN("accept-encoding"));
 }

@@ -31,9 +31,6 @@ void outbound_add_slot(struct outbound *l, struct span name);
 /* Does a client's field leave? Upgrade does as what the front makes of a proper WebSocket request: in no other. */
 bool outbound_keeps(const struct outbound *l, const struct http_field *f);
 bool outbound_is_upgrade(const struct wire_request *r);
-/* The same field to some server: in any case, and whatever sign stands in it ("X.Api_Key"): CGI and its heirs make
- * '_' of each. */
-bool outbound_same_field(struct span a, struct span b);
 /* Drop from r what does not leave, and put Accept-Encoding in its place. Twice is as once. */
 void outbound_apply(const struct outbound *l, struct wire_request *r);
 /* A field that is known to carry a credential: in a request as it leaves, the sandbox's own. */

@@ -1,4 +1,5 @@
 #include "common/http/chars.h"
+#include "common/http/uri.h"
 
 #define WORD  (CH_TOKEN | CH_VALUE | CH_TARGET | CH_UNRESERVED)
 #define MARK  (CH_TOKEN | CH_VALUE | CH_TARGET)
@@ -81,18 +82,28 @@ size_t http_value_run(struct span s, unsigned more)
     return i + http_run(span_from(s, i), CH_VALUE | more);
 }
 
+static uint8_t folded(uint8_t c)
+{
+    uint8_t letter = c | 0x20;
+    return letter >= 'a' && letter <= 'z' ? letter : c >= '0' && c <= '9' ? c : '-';
+}
+
+bool http_name_same(struct span a, struct span b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (folded(a.p[i]) != folded(b.p[i]))
+            return false;
+    return true;
+}
+
 bool http_name_is(struct span name, struct span lower)
 {
     if (name.n != lower.n)
         return false;
-    for (size_t i = 0; i < name.n; i++) {
-        uint8_t c = name.p[i];
-        if (c >= 'A' && c <= 'Z')
-            c = (uint8_t)(c + 32);
-        else if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9'))
-            c = '-';
-        if (c != lower.p[i])
+    for (size_t i = 0; i < name.n; i++)
+        if (folded(name.p[i]) != lower.p[i])
             return false;
-    }
     return true;
 }

@@ -5,7 +5,9 @@
 
 #include "common/http/http.h"
 
-/* In all four, any sign counts as `-`: some servers read X_Forwarded_For and X.Forwarded.For as X-Forwarded-For. */
+/* In all five, case aside, any sign counts as `-`: some servers read X_Forwarded_For and X.Forwarded.For as
+ * X-Forwarded-For. */
+bool http_name_same(struct span a, struct span b);
 bool http_name_begins(struct span name, struct span lower); /* lower: letters in lower case, digits and '-' */
 bool http_is_hop_by_hop(const struct http_head *h, struct span name); /* static list and what Connection names */
 bool http_is_framing(struct span name);                               /* Content-Length, Transfer-Encoding, Host */

@@ -54,7 +54,7 @@ static int only_field(const struct taken *t, struct span name, struct span *valu
     size_t n = 0;
     *value = SPAN_NONE;
     for (size_t i = 0; i < r->nfields; i++)
-        if (outbound_same_field(r->field[i].name, name) && outbound_keeps(&t->leaves, &r->field[i])) {
+        if (http_name_same(r->field[i].name, name) && outbound_keeps(&t->leaves, &r->field[i])) {
             *value = r->field[i].value;
             n += span_ieq(r->field[i].name, name) ? 1 : 2;
         }

@@ -188,7 +188,7 @@ static int end_session_of(struct store *s, struct span session)
     return 0;
 }
 
-/* That of this sandbox, which is gone or another tenant's, unless there are others whose it is too. */
+/* That of this sandbox, which is gone, unless there are others whose it is too. */
 static int end_session_after(struct store *s, const struct wire_sandbox *b)
 {
     sqlite3_stmt *q = db_stmt(&s->db, SQL_SESSION_OF_OTHERS);
@@ -292,8 +292,9 @@ static int put(struct store *s, const struct wire_sandbox *b, bool wakes, const 
         *why = "the sandbox is being restored: it is idle until it has its files";
         return restored < 0 ? -1 : 0;
     }
-    if (known == 1 && !span_eq(now.tenant, b->tenant) && end_session_after(s, &now) != 0)
-        return -1; /* what was asked for and approved for one tenant is not for another */
+    if (known == 1 && !span_eq(now.tenant, b->tenant) && end_session_of(s, now.session) != 0)
+        return -1; /* what was asked for and approved for one tenant is not for another, whoever has its session too
+                    */
     struct span labels = labels_json(s, b);
     sqlite3_stmt *q = db_stmt(&s->db, SQL_SANDBOX_PUT);
     if (q == NULL)
