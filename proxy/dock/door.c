@@ -43,15 +43,26 @@ static void client_work(struct client *c);
 
 /* --- calls ------------------------------------------------------------------------ */
 
-static void call_free(struct call *x)
+/* Its handler is through with it: what is left is an answer, however slowly that is read, and not what it was made
+ * of, which may be several times as much. */
+static void call_forget(struct call *x)
 {
     if (x->gone)
         x->gone(x);
+    x->gone = NULL;
+    x->step = NULL;
+    x->json = NULL;
     errand_free(&x->errand);
     dynbuf_wipe(&x->raw); /* the key or token is in there, and what follows from it in the others */
     dynbuf_wipe(&x->body);
-    dynbuf_wipe(&x->out);
     arena_wipe(&x->arena);
+    x->head = (struct http_head){.nfields = 0};
+}
+
+static void call_free(struct call *x)
+{
+    call_forget(x);
+    dynbuf_wipe(&x->out);
     explicit_bzero(x, sizeof(*x));
     free(x);
 }
@@ -167,6 +178,7 @@ void call_answer(struct call *x)
     struct client *c = x->client;
 
     errand_free(&x->errand);
+    call_forget(x);
     c->last |= !c->over; /* what nobody read of its body is no request */
     if (!dynbuf_ok(&x->out)) {
         dynbuf_free(&x->out);
