@@ -77,5 +77,10 @@ int main(void)
     s.away = carrier != NULL ? &away : NULL;
     if (rc == 0)
         rc = run(&s, &o, f.nfds == 1 ? f.fd[0] : -1, &out, &e);
-    return answer(f.id, rc, how, &out, &e) ? 0 : 1;
+    bool heard = answer(f.id, rc, how, &out, &e);
+    if (carrier != NULL)
+        away_close(&away);
+    dynbuf_free(&out);
+    dynbuf_free(&payload);
+    return heard ? 0 : 1;
 }
