@@ -12,8 +12,9 @@
 
 #include "common/control/exit.h"
 
-/* A program that is asked for the master key has 30 s. */
-enum { READY_WAIT_MS = 45 * 1000, END_WAIT_MS = 10 * 1000 };
+/* A gateway that ends tells at once: its pipe ends. The waits are for one that hangs, and longer than a busy machine
+   needs (a program that is asked for the master key has 30 s of its own). */
+enum { READY_WAIT_MS = 600 * 1000, END_WAIT_MS = 60 * 1000 };
 
 static void __attribute__((noreturn)) become_gateway(const char *const argv[], int ready)
 {
